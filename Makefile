@@ -1,0 +1,68 @@
+# Needs Python 3.11 or newer and make; everything else is fetched, at locked versions, into .venv.
+
+PYTHON ?= python3
+SEEDS ?= 20000
+WORKERS ?= auto
+
+BIN := .venv/bin
+# Scripts in an environment name its folder, so an environment that was copied with the tree is made anew.
+HERE := $(shell printf '%s' '$(CURDIR)' | cksum | cut -d ' ' -f 1)
+LOCKED := .venv/.locked-$(HERE)
+INSTALLED := .venv/.installed-$(HERE)
+CODE := $(wildcard src devtools tests benchmarks)
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+# Names, versions and hashes for every platform; no index and no path is recorded.
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+	--only-binary :all: $(UPGRADE)
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check format bench soak lock clean
+
+help: ## List the targets
+	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' Makefile | while IFS='|' read -r target text; do \
+		printf '%-16s %s\n' "$$target" "$$text"; done
+
+install: $(INSTALLED) ## Make .venv with the locked requirements and the project itself
+
+demo: $(INSTALLED) ## Run a whole wave on a simulated tenant
+	$(BIN)/matoolkit demo
+
+test: $(INSTALLED) ## Run the tests, on all cores (WORKERS=0: in one process)
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+check: $(INSTALLED) ## Check format, lint, types and layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy $(CODE)
+	$(BIN)/lint-imports
+
+format: $(INSTALLED) ## Format the code and mend what can be mended by itself
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+bench: $(INSTALLED) ## Measure speed and memory
+	$(BIN)/python -m benchmarks
+
+soak: $(INSTALLED) ## Simulate many seeded histories full of faults (SEEDS=20000)
+	$(BIN)/matoolkit simulate --seeds $(SEEDS)
+
+lock: $(INSTALLED) ## Bring requirements/ up to date with pyproject.toml (UPGRADE=--upgrade: to the newest versions)
+	$(PIP) install --require-hashes --only-binary :all: -r requirements/lock.txt
+	$(COMPILE) pyproject.toml --output-file requirements/base.txt
+	$(COMPILE) pyproject.toml --group dev --constraint requirements/base.txt --output-file requirements/dev.txt
+	$(COMPILE) --group lock --output-file requirements/lock.txt
+
+clean: ## Remove .venv and every cache
+	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Wheels only, so that no compiler is needed, and only what carries a locked hash.
+$(LOCKED): requirements/dev.txt
+	@'$(PYTHON)' devtools/check_python.py
+	'$(PYTHON)' -m venv --clear .venv
+	$(PIP) install --require-hashes --only-binary :all: -r requirements/dev.txt
+	@touch $@
+
+$(INSTALLED): $(LOCKED) pyproject.toml
+	$(PIP) install --no-deps --no-build-isolation --no-index --editable .
+	@touch $@

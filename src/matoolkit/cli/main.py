@@ -1,0 +1,84 @@
+"""The `matoolkit` command: lists every subcommand at once, and imports one only when it is called."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from matoolkit import __version__
+from matoolkit.errors import MatoolkitError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Subcommand(NamedTuple):
+    """Where a subcommand is defined, and the line that `--help` shows for it."""
+
+    target: str
+    """Module and attribute, as in `matoolkit.cli.runbook:runbook`."""
+    summary: str
+    """The first sentence of the command's own help; a test keeps the two the same."""
+
+
+SUBCOMMANDS: Mapping[str, Subcommand] = {
+    "migrate": Subcommand("matoolkit.cli.migrate:migrate", "Bring a database's schema up to date."),
+    "runbook": Subcommand("matoolkit.cli.runbook:runbook", "Check runbooks offline."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose subcommands are imported when they are called, and whose failures are told in one line."""
+
+    def __init__(self, *args: Any, subcommands: Mapping[str, Subcommand], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._subcommands = subcommands
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """The names of all subcommands, in the order of the alphabet."""
+        return sorted(self._subcommands)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """Import a subcommand."""
+        if cmd_name not in self._subcommands:
+            return None
+        module, _, attribute = self._subcommands[cmd_name].target.partition(":")
+        command = getattr(import_module(module), attribute)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{module}:{attribute} is not a command")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the subcommand that was asked for, or name the one that was probably meant."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.exceptions.NoSuchCommand as error:
+            raise click.exceptions.NoSuchCommand(
+                error.command_name, possibilities=self._subcommands, ctx=ctx
+            ) from error
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the subcommands without importing any."""
+        if rows := [(name, self._subcommands[name].summary) for name in self.list_commands(ctx)]:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the subcommand; an error the product knows by name becomes `Error: …` and exit code 1."""
+        try:
+            return super().invoke(ctx)
+        except MatoolkitError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.command(cls=LazyGroup, subcommands=SUBCOMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="matoolkit")
+def main() -> None:
+    """Move people from one Microsoft 365 tenant to another, in waves.
+
+    Exit codes: 0 done, 1 failed (the reason is on standard error), 2 called the wrong way.
+    """

@@ -1,0 +1,63 @@
+"""`make` and what the README says of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MAKEFILE = (ROOT / "Makefile").read_text()
+TARGETS = set(re.findall(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)[0].split())
+
+
+def make(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MFLAGS", "MAKELEVEL"}
+    }
+    return subprocess.run(["make", *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_every_target_is_listed_by_default() -> None:
+    listed = set(re.findall(r"^  make (\w+)  .+", make().stdout, re.MULTILINE))
+    assert listed == TARGETS
+
+
+def test_every_make_command_of_the_readme_exists() -> None:
+    named = set(re.findall(r"(?:`|^    )make ([a-z]+)", (ROOT / "README.md").read_text(), re.MULTILINE))
+    assert {"demo", "test"} <= named <= TARGETS
+
+
+def test_nothing_but_the_locks_is_installed() -> None:
+    commands = re.findall(r"^\t\$\(PIP\) install (.*)$", MAKEFILE, re.MULTILINE)
+    assert commands
+    for command in commands:
+        assert "--require-hashes" in command or "--no-index" in command, command
+
+
+def python_that(folder: Path, says: str) -> Path:
+    """A stand-in for another Python: runs ours after changing what it would say of itself."""
+    stand_in = folder / "python"
+    runner = f"import runpy, sys; sys.argv = sys.argv[1:]; {says}; runpy.run_path(sys.argv[0], run_name='__main__')"
+    stand_in.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{runner}" "$@"\n')
+    stand_in.chmod(0o755)
+    return stand_in
+
+
+@pytest.mark.parametrize(
+    ("says", "expected"),
+    [
+        ("sys.version_info = (3, 10, 13)", "is Python 3.10; matoolkit needs 3.11 or newer"),
+        ("sys.modules['ensurepip'] = None", "cannot make virtual environments"),
+    ],
+)
+def test_a_python_that_cannot_be_used_is_refused_with_the_reason(tmp_path: Path, says: str, expected: str) -> None:
+    locked = tmp_path / "locked"
+    result = make(f"PYTHON={python_that(tmp_path, says)}", f"LOCKED={locked}", str(locked))
+    assert result.returncode == 2
+    assert expected in result.stderr
+    assert not locked.exists()

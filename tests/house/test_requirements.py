@@ -1,0 +1,46 @@
+"""The locks hold what `pyproject.toml` asks for: all of it, and the same version everywhere."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def locked(name: str) -> dict[str, str]:
+    text = (ROOT / "requirements" / name).read_text()
+    return dict(re.findall(r"^([a-z0-9._-]+)(?:\[[a-z,]+\])?==(\S+)", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    ("lock", "wanted"),
+    [
+        ("base.txt", PROJECT["project"]["dependencies"]),
+        ("dev.txt", PROJECT["project"]["dependencies"]),
+        ("dev.txt", PROJECT["dependency-groups"]["dev"]),
+        ("dev.txt", PROJECT["build-system"]["requires"]),
+        ("lock.txt", PROJECT["dependency-groups"]["lock"]),
+    ],
+)
+def test_locks_hold_what_the_project_asks_for(lock: str, wanted: list[str]) -> None:
+    versions = locked(lock)
+    requirements = [Requirement(text) for text in wanted]
+    unmet = [
+        str(requirement)
+        for requirement in requirements
+        if not requirement.specifier.contains(versions.get(canonicalize_name(requirement.name), "0"))
+    ]
+    assert unmet == [], "run `make lock`"
+
+
+def test_development_uses_the_versions_that_run() -> None:
+    base, dev = locked("base.txt"), locked("dev.txt")
+    assert base.items() <= dev.items()
