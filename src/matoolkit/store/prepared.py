@@ -1,0 +1,138 @@
+"""Statements made ready once and then run straight on the driver.
+
+SQLAlchemy compiles them and knows how their values travel; what it does besides for every execution costs several
+times what the database does, and everything here is small and often.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import exc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from sqlalchemy import Connection, Dialect, Executable
+
+Row = tuple[Any, ...]
+
+
+class Answer:
+    """What a statement gave: its rows, or how many rows it changed."""
+
+    __slots__ = ("_rows", "rowcount")
+
+    def __init__(self, rows: list[Row], rowcount: int) -> None:
+        self._rows = rows
+        self.rowcount = rowcount
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._rows)
+
+    def all(self) -> list[Row]:
+        """Every row."""
+        return self._rows
+
+    def first(self) -> Row | None:
+        """The first row, if there is any."""
+        return self._rows[0] if self._rows else None
+
+    def one(self) -> Row:
+        """The only row."""
+        (row,) = self._rows
+        return row
+
+    def scalar(self) -> Any:
+        """The first value of the first row, or nothing."""
+        return self._rows[0][0] if self._rows else None
+
+    def scalar_one(self) -> Any:
+        """The first value of the only row."""
+        return self.one()[0]
+
+    def scalars(self) -> list[Any]:
+        """The first value of every row."""
+        return [row[0] for row in self._rows]
+
+
+class Prepared:
+    """One statement, for one kind of database."""
+
+    def __init__(self, statement: Executable, dialect: Dialect) -> None:
+        compiled: Any = statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})  # type: ignore[attr-defined]
+        self._dialect = dialect
+        self._sql: str = str(compiled)
+        self._order: tuple[str, ...] | None = None if compiled.positiontup is None else tuple(compiled.positiontup)
+        processors = {
+            name: bind.type.dialect_impl(dialect).bind_processor(dialect) for name, bind in compiled.binds.items()
+        }
+        self._processors: dict[str, Callable[[Any], Any]] = {
+            name: processor for name, processor in processors.items() if processor is not None
+        }
+        # Values that stand in the statement itself are made fit once; those to be given replace what is here.
+        self._given = self._processed(compiled.construct_params(_check=False))
+        self._names = frozenset(name for name, bind in compiled.binds.items() if bind.required)
+        self._columns = _result_processors(compiled, dialect)
+
+    def run(self, connection: Connection, parameters: Mapping[str, Any]) -> Answer:
+        """Run it with its parameters."""
+        if not self._names <= parameters.keys():
+            missing = ", ".join(sorted(self._names - parameters.keys()))
+            raise TypeError(f"the statement needs {missing} as well")
+        values = {**self._given, **self._processed(parameters)}
+        driver: Any = connection.connection
+        cursor = driver.cursor()
+        try:
+            if self._order is None:
+                cursor.execute(self._sql, values)
+            else:
+                cursor.execute(self._sql, [values[name] for name in self._order])
+            rows = cursor.fetchall() if cursor.description else []
+            changed = cursor.rowcount
+        except self._dialect.loaded_dbapi.Error as error:
+            raise self._wrapped(connection, cursor, error) from error
+        finally:
+            cursor.close()
+        return Answer(self._columns(rows) if rows and self._columns else rows, changed)
+
+    def _processed(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        processors = self._processors
+        return {name: processors[name](value) if name in processors else value for name, value in parameters.items()}
+
+    def _wrapped(self, connection: Connection, cursor: Any, error: Exception) -> Exception:
+        """The driver's error as SQLAlchemy would have told it; a connection that is gone is not used again."""
+        gone = self._dialect.is_disconnect(error, connection.connection.dbapi_connection, cursor)  # type: ignore[arg-type]
+        if gone:
+            connection.invalidate(error)
+        return exc.DBAPIError.instance(
+            statement=self._sql,
+            params=None,
+            orig=error,
+            dbapi_base_err=self._dialect.loaded_dbapi.Error,
+            hide_parameters=True,
+            connection_invalidated=gone,
+            dialect=self._dialect,
+        )
+
+
+def _result_processors(compiled: Any, dialect: Dialect) -> Callable[[list[Row]], list[Row]] | None:
+    """What turns the driver's values into ours, for the columns where there is anything to turn."""
+    columns = compiled._result_columns  # noqa: SLF001 - the only place that has the types of what comes back
+    found = [
+        (index, processor)
+        for index, column in enumerate(columns)
+        if (processor := column.type.dialect_impl(dialect).result_processor(dialect, None)) is not None
+    ]
+    if not found:
+        return None
+
+    def process(rows: list[Row]) -> list[Row]:
+        processed = [list(row) for row in rows]
+        for index, processor in found:
+            for row in processed:
+                if row[index] is not None:
+                    row[index] = processor(row[index])
+        return [tuple(row) for row in processed]
+
+    return process

@@ -1,0 +1,100 @@
+"""Published runbooks: their versions, which is active, and what went wrong with them last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from sqlalchemy import ColumnElement, bindparam, false, func, insert, select, true, update
+
+from matoolkit.store.schema import runbooks
+from matoolkit.store.types import UtcDateTime
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from matoolkit.store.database import Transaction
+
+
+class PublishedRunbook(msgspec.Struct, frozen=True):
+    """One version of a runbook, as it was published."""
+
+    id: int
+    name: str
+    version: int
+    yaml_content: str
+    is_active: bool
+    overdue_behavior: str
+    rerun_init: bool
+
+
+_r = runbooks.c
+_now: ColumnElement[datetime] = bindparam("now", type_=UtcDateTime)
+_READ = select(_r.id, _r.name, _r.version, _r.yaml_content, _r.is_active, _r.overdue_behavior, _r.rerun_init)
+READ_VERSION = _READ.where(_r.name_folded == bindparam("named"), _r.version == bindparam("version"))
+READ_ACTIVE = _READ.where(_r.is_active == true()).order_by(_r.name_folded)
+LATEST_VERSION = select(func.coalesce(func.max(_r.version), 0)).where(_r.name_folded == bindparam("named"))
+DEACTIVATE = (
+    update(runbooks).where(_r.name_folded == bindparam("named"), _r.is_active == true()).values(is_active=false())
+)
+REPORT_ERROR = (
+    update(runbooks)
+    .where(_r.name_folded == bindparam("named"), _r.version == bindparam("runbook_version"))
+    .values(last_error=bindparam("message"), last_error_at=_now)
+)
+
+
+def folded(name: str) -> str:
+    """A name or a member's key as it is compared: case does not count."""
+    return name.casefold()
+
+
+def read_version(tx: Transaction, name: str, version: int) -> PublishedRunbook | None:
+    """One version, if it was ever published."""
+    row = tx.execute(READ_VERSION, named=folded(name), version=version).first()
+    return None if row is None else PublishedRunbook(*row)
+
+
+def active(tx: Transaction) -> list[PublishedRunbook]:
+    """The active version of every runbook, by name."""
+    return [PublishedRunbook(*row) for row in tx.execute(READ_ACTIVE)]
+
+
+def publish(
+    tx: Transaction,
+    *,
+    name: str,
+    yaml_content: str,
+    now: datetime,
+    by: str,
+    overdue_behavior: str = "rerun",
+    rerun_init: bool = False,
+) -> int:
+    """Make a text the next and active version of a runbook; gives the version."""
+    version = int(tx.execute(LATEST_VERSION, named=folded(name)).scalar_one()) + 1
+    tx.execute(DEACTIVATE, named=folded(name))
+    tx.connection.execute(
+        insert(runbooks),
+        {
+            "name": name,
+            "name_folded": folded(name),
+            "version": version,
+            "yaml_content": yaml_content,
+            "data_table_name": f"runbook_{_identifier(name)}_v{version}",
+            "is_active": True,
+            "overdue_behavior": overdue_behavior,
+            "rerun_init": rerun_init,
+            "created_at": now,
+            "published_by": by,
+        },
+    )
+    return version
+
+
+def report_error(tx: Transaction, name: str, version: int, message: str, now: datetime) -> None:
+    """What went wrong with a runbook, for its operators to see."""
+    tx.execute(REPORT_ERROR, named=folded(name), runbook_version=version, message=message, now=now)
+
+
+def _identifier(name: str) -> str:
+    return "".join(letter if letter.isalnum() else "_" for letter in folded(name))
