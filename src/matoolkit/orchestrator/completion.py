@@ -1,0 +1,45 @@
+"""The end of phases and batches, in a transaction of its own after the one that may have brought it about.
+
+Two orchestrators may end the last two members of a phase at the same time, each without seeing the other's commit.
+Whoever commits last looks again here, sees both, and closes under the batch's lock.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matoolkit.orchestrator.decisions import batch_outcome, phase_outcome
+from matoolkit.store import batches as batch_store
+from matoolkit.store import members as member_store
+from matoolkit.store import phases as phase_store
+from matoolkit.store.locking import lock_batches
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from matoolkit.orchestrator.library import Library
+    from matoolkit.orchestrator.work import Closing
+    from matoolkit.store.database import Transaction
+
+
+def close(tx: Transaction, library: Library, closing: Closing, now: datetime) -> None:
+    """Close what is over among the phases and batches that may be."""
+    maybe = phase_store.closable_among(tx, closing.phases)
+    batches = {each.batch_id for each in maybe} | {each for each, *_ in batch_store.done_among(tx, closing.batches)}
+    if not batches:
+        return
+    lock_batches(tx, batches)
+    for phase in phase_store.closable_among(tx, closing.phases):
+        last = _last_step(tx, library, phase)
+        any_through, any_failed = phase_store.outcome(tx, phase, last)
+        status, reason = phase_outcome(any_through=any_through, any_failed=any_failed)
+        phase_store.close(tx, phase, status, reason, now)
+    for batch, any_completed, any_failed in batch_store.done_among(tx, batches):
+        if batch_store.complete(tx, batch, batch_outcome(any_completed=any_completed, any_failed=any_failed), now):
+            tx.execute(member_store.COMPLETE_BATCH, batch=batch, now=now)
+
+
+def _last_step(tx: Transaction, library: Library, phase: phase_store.Phase) -> int:
+    batch = batch_store.read(tx, [phase.batch_id])[phase.batch_id]
+    defined = library.runbook(tx, batch.runbook_name, phase.runbook_version).phase(phase.phase_name)
+    return -1 if defined is None else len(defined.steps) - 1

@@ -1,0 +1,121 @@
+"""From an execution to a job: its function and parameters resolved from fresh data, its row and its message written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from matoolkit.bus import Outgoing
+from matoolkit.messages import WorkerJob, correlated, encode
+from matoolkit.orchestrator.decisions import job_id
+from matoolkit.orchestrator.library import StepMissing
+from matoolkit.runbooks import UnresolvedVariables, Values, resolve_step
+from matoolkit.store.executions import EXECUTIONS
+from matoolkit.store.states import ExecutionStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from matoolkit.messages import Kind
+    from matoolkit.orchestrator.work import Work
+    from matoolkit.store.batches import Batch
+    from matoolkit.store.executions import Execution
+    from matoolkit.store.members import Member
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+_NOBODY: dict[str, Any] = {}
+
+
+def send(
+    work: Work,
+    kind: Kind,
+    executions: Iterable[Execution],
+    batches: Mapping[int, Batch],
+    members: Mapping[int, Member],
+) -> list[tuple[Execution, str]]:
+    """Send pending executions to their workers; gives those that cannot be sent, ended as failed, each with why."""
+    rows: list[tuple[Any, ...]] = []
+    refused: list[tuple[Execution, str]] = []
+    not_after = work.now + work.settings.job_lifetime
+    for execution in executions:
+        batch = batches[execution.batch_id]
+        member = None if execution.member_id is None else members[execution.member_id]
+        try:
+            function, parameters = _resolved(work, execution, batch, member)
+        except (UnresolvedVariables, StepMissing) as error:
+            refused.append((execution, str(error)))
+            continue
+        job = job_id(kind, execution.id, retry=execution.retry_count, poll=0)
+        row = (
+            execution.id,
+            ExecutionStatus.PENDING,
+            ExecutionStatus.DISPATCHED,
+            job,
+            function,
+            _encode(parameters).decode(),
+            0,
+        )
+        rows.append(row)
+        work.send_job(_message(work, execution, batch, job, (function, parameters)))
+    EXECUTIONS[kind].send(work.tx, rows, work.now, not_after)
+    if refused:
+        ended = [(execution.id, ExecutionStatus.FAILED, error) for execution, error in refused]
+        EXECUTIONS[kind].refuse(work.tx, ended, work.now)
+    return refused
+
+
+def send_polls(work: Work, kind: Kind, executions: Iterable[Execution], batches: Mapping[int, Batch]) -> None:
+    """Ask again: the same function with the same parameters."""
+    rows: list[tuple[Any, ...]] = []
+    not_after = work.now + work.settings.job_lifetime
+    for execution in executions:
+        poll = execution.poll_count + 1
+        job = job_id(kind, execution.id, retry=execution.retry_count, poll=poll)
+        parameters = execution.params_json or "{}"
+        polling = ExecutionStatus.POLLING
+        rows.append((execution.id, polling, polling, job, execution.function_name, parameters, poll))
+        batch = batches[execution.batch_id]
+        work.send_job(_message(work, execution, batch, job, (execution.function_name, _decode(parameters))))
+    EXECUTIONS[kind].send(work.tx, rows, work.now, not_after)
+
+
+def _resolved(work: Work, execution: Execution, batch: Batch, member: Member | None) -> tuple[str, dict[str, object]]:
+    step = work.library.step(work.tx, batch, execution)
+    start = batch.start_time
+    specials = {
+        "_batch_id": batch.id,
+        "_batch_start_time": None if start is None else start.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    if member is None:
+        return resolve_step(step, Values(_NOBODY, _NOBODY, specials))
+    worker_data = _decode(member.worker_data_json) if member.worker_data_json else _NOBODY
+    return resolve_step(step, Values(_decode(member.data_json), worker_data, specials))
+
+
+def _message(work: Work, execution: Execution, batch: Batch, job: str, call: tuple[str, dict[str, Any]]) -> Outgoing:
+    function, parameters = call
+    body = WorkerJob(
+        job_id=job,
+        batch_id=execution.batch_id,
+        worker_id=execution.worker_id,
+        function_name=function,
+        parameters=parameters,
+        idempotency_key=f"{execution.kind}-{execution.id}",
+        first_dispatched_at=execution.first_dispatched_at or work.now,
+        not_after=work.now + work.settings.job_lifetime,
+        timeout_seconds=execution.timeout_sec,
+        correlation_data=correlated(
+            execution.kind,
+            execution.id,
+            deployment_id=work.settings.deployment_id,
+            runbook=(batch.runbook_name, execution.runbook_version),
+        ),
+    )
+    return Outgoing(
+        body=encode(body),
+        properties={"WorkerId": execution.worker_id, "FunctionName": function},
+        message_id=job,
+        time_to_live=work.settings.job_lifetime,
+    )

@@ -1,0 +1,185 @@
+"""The orchestrator: events into jobs, results into progress.
+
+It is driven from outside: `handle_events` and `handle_results` take in what is there, `close` ends what is over,
+`reconcile` and `drain` are called on a timer. None of them waits.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from matoolkit.bus import Subscription
+from matoolkit.messages import (
+    BatchInit,
+    Event,
+    MemberAdded,
+    MemberRemoved,
+    PhaseDue,
+    PollCheck,
+    RetryCheck,
+    UnknownMessage,
+    UnreadableMessage,
+    WorkerResult,
+    decode_event,
+    decode_result,
+)
+from matoolkit.orchestrator import (
+    batch_init,
+    catch_up,
+    completion,
+    lost_jobs,
+    member_added,
+    member_removed,
+    phase_due,
+    poll_check,
+    retry_check,
+    worker_result,
+)
+from matoolkit.orchestrator.intake import Intake, put_aside
+from matoolkit.orchestrator.library import Library
+from matoolkit.orchestrator.reconciliation import Reconciliation
+from matoolkit.orchestrator.work import Closing, Settings, Work
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from matoolkit.bus import Bus, Received
+    from matoolkit.clock import Clock
+    from matoolkit.store.database import Database, Transaction
+
+log = logging.getLogger(__name__)
+
+_HANDLERS: tuple[tuple[type[Any], Callable[[Work, Any], None]], ...] = (
+    (BatchInit, batch_init.handle),
+    (MemberRemoved, member_removed.handle),
+    (MemberAdded, member_added.handle),
+    (PhaseDue, phase_due.handle),
+    (RetryCheck, retry_check.handle),
+    (PollCheck, poll_check.handle),
+)
+"""Leaving before coming and before phases, so that nobody is started who has just left."""
+
+
+class Orchestrator:
+    """One orchestrator; any number may share a database and its messages."""
+
+    def __init__(self, database: Database, bus: Bus, clock: Clock, settings: Settings | None = None) -> None:
+        self.settings = settings or Settings()
+        self._database = database
+        self._bus = bus
+        self._clock = clock
+        self._library = Library()
+        self._reconciliation = Reconciliation()
+        self._events = self._intake(self.events_subscription, self._take_events)
+        self._results = self._intake(self.results_subscription, self._take_results)
+
+    @property
+    def events_subscription(self) -> Subscription:
+        """Where events come in."""
+        return Subscription(self.settings.events_topic, self.settings.events_subscription)
+
+    @property
+    def results_subscription(self) -> Subscription:
+        """Where results come in."""
+        return Subscription(self.settings.results_topic, self.settings.results_subscription)
+
+    def handle_events(self) -> int:
+        """Handle a set of events; how many there were."""
+        return self._take_in(self._events)
+
+    def handle_results(self) -> int:
+        """Handle a set of results; how many there were."""
+        return self._take_in(self._results)
+
+    def reconcile(self) -> None:
+        """Find what is stuck and move it on."""
+        for part in self._reconciliation.parts:
+            with self._database.transaction() as tx:
+                work = self._begin(tx)
+                found = part(work)
+                _settle_returns(work)
+                closing = work.finish()
+            self.close(closing if found is None else closing | found)
+
+    def drain(self) -> int:
+        """Turn jobs that the bus gave up into failures, and put aside what it gave up of ours; how many there were."""
+        drained = 0
+        with self._database.reading() as tx:
+            workers = self._bus.subscriptions(tx, self.settings.jobs_topic)
+        for subscription in workers:
+            drained += self._drain(subscription, self._report_lost)
+        for subscription in (self.events_subscription, self.results_subscription):
+            drained += self._drain(subscription, _keep)
+        return drained
+
+    def close(self, closing: Closing | None) -> None:
+        """End what is over among the phases and batches that may be."""
+        if closing:
+            with self._database.transaction() as tx:
+                completion.close(tx, self._library, closing, self._clock.now())
+
+    def _take_in(self, intake: Intake) -> int:
+        count, closing = intake.take_in()
+        self.close(closing)
+        return count
+
+    def _intake(self, subscription: Subscription, handler: Callable[[Work, Sequence[Received]], None]) -> Intake:
+        return Intake(self._database, self._bus, subscription, handler, self._begin, size=self.settings.set_size)
+
+    def _begin(self, tx: Transaction) -> Work:
+        return Work(tx, self._clock.now(), self._bus, self.settings, self._library)
+
+    def _take_events(self, work: Work, messages: Sequence[Received]) -> None:
+        events: list[Event] = []
+        for message in messages:
+            try:
+                events.append(decode_event(message.body, message.properties.get("MessageType")))
+            except UnknownMessage as error:
+                log.warning("%s: passed over", error)
+            except UnreadableMessage as error:
+                put_aside(work, message, "Unreadable", str(error))
+        for kind, handle in _HANDLERS:
+            chosen = [each for each in events if isinstance(each, kind)]
+            if chosen:
+                handle(work, chosen)
+        _settle_returns(work)
+
+    def _take_results(self, work: Work, messages: Sequence[Received]) -> None:
+        results: list[WorkerResult] = []
+        for message in messages:
+            try:
+                results.append(decode_result(message.body))
+            except UnreadableMessage as error:
+                put_aside(work, message, "Unreadable", str(error))
+        worker_result.handle(work, results)
+        _settle_returns(work)
+
+    def _drain(self, subscription: Subscription, handle: Callable[[Work, Sequence[Any]], None]) -> int:
+        with self._database.transaction() as tx:
+            dead = self._bus.take_dead(tx, subscription, self.settings.set_size)
+            if not dead:
+                return 0
+            work = self._begin(tx)
+            handle(work, dead)
+            _settle_returns(work)
+            closing = work.finish()
+        self.close(closing)
+        return len(dead)
+
+    def _report_lost(self, work: Work, dead: Sequence[Any]) -> None:
+        for letter, error in lost_jobs.report(work, dead):
+            put_aside(work, letter, "Unreadable", error)
+
+
+def _keep(work: Work, dead: Sequence[Any]) -> None:
+    """Messages of ours that the bus gave up are kept where operators see them."""
+    for letter in dead:
+        put_aside(work, letter, letter.reason, letter.description or "")
+
+
+def _settle_returns(work: Work) -> None:
+    """Those whose leaving has ended and who have come back meanwhile start on what they missed."""
+    if work.members_to_return:
+        returning, work.members_to_return = work.members_to_return, set()
+        catch_up.start(work, returning)

@@ -1,0 +1,90 @@
+"""Phases and polls whose time has come, told to the orchestrator in the transaction that notes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from matoolkit.bus import Outgoing
+from matoolkit.messages import Event, Kind, PhaseDue, PollCheck, encode, execution_fields, message_type
+from matoolkit.store import batches as batch_store
+from matoolkit.store import due as store
+from matoolkit.store import phases as phase_store
+from matoolkit.store.locking import share_batches
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from matoolkit.bus import Bus
+    from matoolkit.store.database import Transaction
+
+_POLLS_AT_ONCE = 500
+_ASK_AGAIN_AFTER = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Announcer:
+    """Where events for the orchestrator go."""
+
+    bus: Bus
+    topic: str = "orchestrator-events"
+
+    def send(self, tx: Transaction, events: Sequence[Event]) -> None:
+        """Publish events with the rows they speak of."""
+        if events:
+            outgoing = [Outgoing(body=encode(each), properties={"MessageType": message_type(each)}) for each in events]
+            self.bus.publish(tx, self.topic, outgoing)
+
+
+def start_due_phases(tx: Transaction, announcer: Announcer, now: datetime) -> int:
+    """Start every phase whose time has come, of batches that are active and not running their init again."""
+    found = store.phases_due(tx, now)
+    if not found:
+        return 0
+    share_batches(tx, {batch for _phase, batch in found})
+    # What was found before the locks were held may have been cancelled while they were waited for.
+    ids = [phase for phase, _batch in store.phases_due(tx, now)]
+    store.start_phases(tx, ids, now)
+    phases = phase_store.read(tx, ids)
+    batches = batch_store.read(tx, {each.batch_id for each in phases.values()})
+    announcer.send(
+        tx,
+        [
+            PhaseDue(
+                runbook_name=batches[each.batch_id].runbook_name,
+                runbook_version=each.runbook_version,
+                batch_id=each.batch_id,
+                phase_execution_id=each.id,
+                phase_name=each.phase_name,
+                offset_minutes=each.offset_minutes,
+                due_at=each.due_at,
+            )
+            for each in sorted(phases.values(), key=lambda phase: phase.id)
+        ],
+    )
+    return len(ids)
+
+
+def ask_due_polls(tx: Transaction, announcer: Announcer, now: datetime) -> int:
+    """Have every polling step asked about whose interval has passed."""
+    polls = store.polls_due(tx, now, _POLLS_AT_ONCE)
+    for kind in Kind:
+        chosen = [(each.id, each.poll_count) for each in polls if each.kind is kind]
+        store.check_again(tx, kind, chosen, now + _ASK_AGAIN_AFTER)
+    announcer.send(
+        tx,
+        [
+            PollCheck(
+                runbook_name=each.runbook_name,
+                runbook_version=each.runbook_version,
+                batch_id=each.batch_id,
+                step_name=each.step_name,
+                poll_count=each.poll_count,
+                **execution_fields(each.kind, each.id),
+            )
+            for each in polls
+        ],
+    )
+    return len(polls)
