@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -38,3 +39,16 @@ class ManualClock:
     def advance(self, **amount: float) -> None:
         """Move on by what `timedelta` takes: `clock.advance(minutes=5)`."""
         self._now += timedelta(**amount)
+
+
+class FastClock:
+    """A clock that runs faster than the machine's: for demonstrations, where days must pass in a minute."""
+
+    def __init__(self, speed: float) -> None:
+        self._began = datetime.now(UTC)
+        self._mark = time.monotonic()
+        self._speed = speed
+
+    def now(self) -> datetime:
+        """As far past the beginning as the machine's clock is, times the speed."""
+        return self._began + timedelta(seconds=(time.monotonic() - self._mark) * self._speed)

@@ -24,7 +24,16 @@ class Subcommand(NamedTuple):
 
 
 SUBCOMMANDS: Mapping[str, Subcommand] = {
+    "demo": Subcommand("matoolkit.cli.demo:demo", "Run a whole wave on this machine, in a temporary folder."),
+    "doctor": Subcommand(
+        "matoolkit.cli.doctor:doctor",
+        "Check that a live database holds nothing that must not be; it is read, and nothing is changed.",
+    ),
     "migrate": Subcommand("matoolkit.cli.migrate:migrate", "Bring a database's schema up to date."),
+    "simulate": Subcommand(
+        "matoolkit.cli.simulate:simulate",
+        "Live whole waves under a virtual clock, with faults drawn from seeds, and check that nothing is lost.",
+    ),
     "runbook": Subcommand("matoolkit.cli.runbook:runbook", "Check runbooks offline."),
 }
 

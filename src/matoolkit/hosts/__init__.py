@@ -1,0 +1,1 @@
+"""What starts the parts: loops, threads and the waiting between them live here and nowhere else."""

@@ -1,0 +1,100 @@
+"""Loops: something to do again and again, in a thread of its own, until it is told to stop.
+
+A loop that fails because the database is away waits a little and goes on; one that fails for another reason says so
+loudly and goes on as well, since a stopped loop would help nobody.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+
+from matoolkit.errors import MatoolkitError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from matoolkit.bus import Bus, Subscription
+
+log = logging.getLogger(__name__)
+
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+_LOOK_AGAIN = 30.0
+"""Seconds after which a consumer looks even if nobody told it to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """What one thread does."""
+
+    name: str
+    work: Callable[[], int]
+    """Gives how much there was to do; 0 ends the haste."""
+    rest: Callable[[], object]
+    """What is done, until there may be something to do again, when there was nothing."""
+
+
+class Loops:
+    """Threads that belong together."""
+
+    def __init__(self, *, look_again_seconds: float = _LOOK_AGAIN) -> None:
+        self._look_again = look_again_seconds
+        self._stopping = Event()
+        self._threads: list[Thread] = []
+        self._wakers: list[Callable[[], None]] = []
+
+    @property
+    def stopping(self) -> bool:
+        """Whether they have been told to end."""
+        return self._stopping.is_set()
+
+    def consume(self, name: str, work: Callable[[], int], bus: Bus, subscriptions: Sequence[Subscription]) -> None:
+        """Handle messages as they come."""
+        self.start(Loop(name, work, lambda: bus.wait(subscriptions, self._look_again)))
+        if bus.close not in self._wakers:
+            self._wakers.append(bus.close)
+
+    def every(self, name: str, seconds: float, work: Callable[[], object]) -> None:
+        """Do something at an interval."""
+
+        def once() -> int:
+            work()
+            return 0
+
+        self.start(Loop(name, once, lambda: self._stopping.wait(seconds)))
+
+    def start(self, loop: Loop) -> None:
+        """Begin a loop."""
+        thread = Thread(target=self._run, args=(loop,), name=loop.name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def stop(self, timeout: float = 30.0) -> bool:
+        """Have every loop end after what it is doing; whether all of them did."""
+        self._stopping.set()
+        for wake in self._wakers:
+            wake()
+        for thread in self._threads:
+            thread.join(timeout)
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def _run(self, loop: Loop) -> None:
+        pause = _SHORTEST_PAUSE
+        while not self.stopping:
+            try:
+                if not loop.work():
+                    loop.rest()
+            except MatoolkitError as error:
+                if error.retryable:
+                    log.warning("%s: %s; trying again in %.2f s", loop.name, error, pause)
+                else:
+                    log.exception("%s: failed", loop.name)
+            except Exception:
+                log.exception("%s: failed", loop.name)
+            else:
+                pause = _SHORTEST_PAUSE
+                continue
+            self._stopping.wait(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
