@@ -120,7 +120,7 @@ def execution_fields(kind: Kind, execution_id: int) -> dict[str, Any]:
     return fields
 
 
-class Correlation(Struct, frozen=True, kw_only=True, rename="camel"):
+class Correlation(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """What a worker echoes, so that a result finds its execution."""
 
     deployment_id: str | UnsetType = UNSET
@@ -162,7 +162,7 @@ def correlated(
     )
 
 
-class WorkerJob(_Body, frozen=True, kw_only=True, rename="camel"):
+class WorkerJob(_Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """A function to be run by a worker."""
 
     job_id: str
@@ -179,7 +179,7 @@ class WorkerJob(_Body, frozen=True, kw_only=True, rename="camel"):
     message_type: ClassVar[str] = "worker-job"
 
 
-class WorkerError(Struct, frozen=True, kw_only=True, rename="camel"):
+class WorkerError(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Why a job failed."""
 
     message: str = ""
@@ -188,7 +188,7 @@ class WorkerError(Struct, frozen=True, kw_only=True, rename="camel"):
     attempts: int = 0
 
 
-class WorkerResult(_Body, frozen=True, kw_only=True, rename="camel"):
+class WorkerResult(_Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """What came of a job."""
 
     job_id: str
@@ -214,6 +214,9 @@ _EVENT_TYPES: dict[str, type[Struct]] = {
 }
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder()
+# What this product wrote itself is read at once; whatever these refuse is looked at more patiently.
+_jobs = msgspec.json.Decoder(WorkerJob)
+_results = msgspec.json.Decoder(WorkerResult)
 
 
 def message_type(event: Event) -> str:
@@ -233,7 +236,7 @@ def decode_event(body: str | bytes, type_hint: str | None = None) -> Event:
     found = _EVENT_TYPES.get(str(named))
     if found is None:
         raise UnknownMessage(f"no message is of the type {named!r}")
-    fields = _camel_keys(fields, _known(found))
+    fields = _known_keys(fields, found)
     fields["messageType"] = named
     event: Event = _convert(fields, found)
     return event
@@ -241,18 +244,24 @@ def decode_event(body: str | bytes, type_hint: str | None = None) -> Event:
 
 def decode_job(body: str | bytes) -> WorkerJob:
     """A job from the wire."""
-    job: WorkerJob = _convert(_nested(_camel_keys(_fields(body), _known(WorkerJob))), WorkerJob)
-    return job
+    try:
+        return _jobs.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        job: WorkerJob = _convert(_nested(_known_keys(_fields(body), WorkerJob)), WorkerJob)
+        return job
 
 
 def decode_result(body: str | bytes) -> WorkerResult:
     """A result from the wire."""
-    fields = _nested(_camel_keys(_fields(body), _known(WorkerResult)))
-    status = fields.get("status")
-    if isinstance(status, str):
-        fields["status"] = status.lower()
-    result: WorkerResult = _convert(fields, WorkerResult)
-    return result
+    try:
+        return _results.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        fields = _nested(_known_keys(_fields(body), WorkerResult))
+        status = fields.get("status")
+        if isinstance(status, str):
+            fields["status"] = status.lower()
+        result: WorkerResult = _convert(fields, WorkerResult)
+        return result
 
 
 def _fields(body: str | bytes) -> dict[str, Any]:
@@ -272,33 +281,22 @@ def _convert(fields: dict[str, Any], kind: type[Any]) -> Any:
         raise UnreadableMessage(f"the body is no {kind.__name__}: {error}") from error
 
 
-_KNOWN: dict[type[Struct], frozenset[str]] = {}
-
-
-def _known(kind: type[Struct]) -> frozenset[str]:
-    """The keys a message is written with."""
-    known = _KNOWN.get(kind)
-    if known is None:
-        known = _KNOWN[kind] = frozenset((*kind.__struct_encode_fields__, "messageType"))
-    return known
-
-
 def _nested(fields: dict[str, Any]) -> dict[str, Any]:
     """The two parts of a job or a result that have keys of ours; what is in parameters and results is left alone."""
     for key, kind in (("correlationData", Correlation), ("error", WorkerError)):
         part = fields.get(key)
         if isinstance(part, dict):
-            fields[key] = _camel_keys(part, _known(kind))
+            fields[key] = _known_keys(part, kind)
     return fields
 
 
-def _camel_keys(fields: dict[str, Any], known: frozenset[str]) -> dict[str, Any]:
-    if fields.keys() <= known:
-        return fields
+def _known_keys(fields: dict[str, Any], kind: type[Struct]) -> dict[str, Any]:
+    """The keys a message is written with, in whatever case they came; a key in the right case wins over another."""
+    known = kind.__struct_encode_fields__
     renamed: dict[str, Any] = {}
     for key, value in fields.items():
         name = key if key in known else _camel(key)
-        if name not in renamed or key == name:
+        if name in known and (name not in renamed or key == name):
             renamed[name] = value
     return renamed
 

@@ -38,6 +38,8 @@ _EXCEEDED = {
     "description": "handed out as often as allowed, and never settled",
 }
 
+_by_age = itemgetter(5, 0)
+"""Of what was claimed: when it was enqueued, and its sequence."""
 _decode_properties = msgspec.json.Decoder(dict[str, str]).decode
 
 
@@ -161,7 +163,10 @@ class EmbeddedBus:
         topic, name = subscription.topic, subscription.name
         received, expired, exceeded, moments = [], [], [], Moments()
         properties_seen: dict[str, Mapping[str, str]] = {}
-        for sequence, message_id, text, body, delivery_count, enqueued_at, locked_until, is_late, allowed in claimed:
+        # The oldest first, also before those that were ready longer because their lock never had to end.
+        for sequence, message_id, text, body, delivery_count, enqueued_at, locked_until, is_late, allowed in sorted(
+            claimed, key=_by_age
+        ):
             if delivery_count > allowed:
                 exceeded.append(sequence)
                 continue

@@ -83,9 +83,9 @@ def _check(topic: str, message: Outgoing) -> None:
             f"{_named(topic, message)} has a message id that is empty, too long or holds a NUL character"
         )
     for name, value in message.properties.items():
-        if "\0" in name or "\0" in value:
-            raise InvalidMessage(f"{_named(topic, message)} has a NUL character in its property {name!r}")
-        if not (name.isascii() and value.isascii()):
+        if not (name.isalnum() and name.isascii() and value.isascii() and value.isprintable()):
+            if "\0" in name or "\0" in value:
+                raise InvalidMessage(f"{_named(topic, message)} has a NUL character in its property {name!r}")
             _utf8(topic, message, name + value)
     if message.deliver_at is not None and message.deliver_at.tzinfo is None:
         raise InvalidMessage(f"{_named(topic, message)} is to be delivered at a time without a zone")

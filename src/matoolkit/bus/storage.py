@@ -50,7 +50,7 @@ class Storage(Protocol):
     def claim(
         self, tx: Transaction, subscription: Subscription, limit: int, lock_for: timedelta | None
     ) -> Sequence[Claimed] | None:
-        """Lock what is ready, oldest first; None without such a subscription."""
+        """Lock what has been ready longest, in whatever order; None without such a subscription."""
 
     def ready(self, tx: Transaction, subscription: Subscription, limit: int) -> Sequence[Claimed] | None:
         """What could be locked, oldest first, and until the commit nobody else's; None without such a subscription."""

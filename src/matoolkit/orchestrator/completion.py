@@ -30,6 +30,8 @@ def close(tx: Transaction, library: Library, closing: Closing, now: datetime) ->
         return
     lock_batches(tx, batches)
     for phase in phase_store.closable_among(tx, closing.phases):
+        if phase.batch_id not in batches:
+            continue  # over since the first look: whoever ended its last step looks after that
         last = _last_step(tx, library, phase)
         any_through, any_failed = phase_store.outcome(tx, phase, last)
         status, reason = phase_outcome(any_through=any_through, any_failed=any_failed)

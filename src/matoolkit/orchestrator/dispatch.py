@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from matoolkit.messages import Kind
     from matoolkit.orchestrator.work import Work
+    from matoolkit.runbooks import Step
     from matoolkit.store.batches import Batch
     from matoolkit.store.executions import Execution
     from matoolkit.store.members import Member
@@ -38,12 +39,13 @@ def send(
     """Send pending executions to their workers; gives those that cannot be sent, ended as failed, each with why."""
     rows: list[tuple[Any, ...]] = []
     refused: list[tuple[Execution, str]] = []
+    resolving = _Resolving(work)
     not_after = work.now + work.settings.job_lifetime
     for execution in executions:
         batch = batches[execution.batch_id]
         member = None if execution.member_id is None else members[execution.member_id]
         try:
-            function, parameters = _resolved(work, execution, batch, member)
+            function, parameters = resolving.resolved(execution, batch, member)
         except (UnresolvedVariables, StepMissing) as error:
             refused.append((execution, str(error)))
             continue
@@ -81,17 +83,28 @@ def send_polls(work: Work, kind: Kind, executions: Iterable[Execution], batches:
     EXECUTIONS[kind].send(work.tx, rows, work.now, not_after)
 
 
-def _resolved(work: Work, execution: Execution, batch: Batch, member: Member | None) -> tuple[str, dict[str, object]]:
-    step = work.library.step(work.tx, batch, execution)
-    start = batch.start_time
-    specials = {
-        "_batch_id": batch.id,
-        "_batch_start_time": None if start is None else start.strftime("%Y-%m-%dT%H:%M:%SZ"),
-    }
-    if member is None:
-        return resolve_step(step, Values(_NOBODY, _NOBODY, specials))
-    worker_data = _decode(member.worker_data_json) if member.worker_data_json else _NOBODY
-    return resolve_step(step, Values(_decode(member.data_json), worker_data, specials))
+class _Resolving:
+    """Resolves the steps of one set; what the members of a batch have in common is looked up once."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._steps: dict[tuple[int, int, str | None, int], Step] = {}
+        self._specials: dict[int, dict[str, object]] = {}
+
+    def resolved(self, execution: Execution, batch: Batch, member: Member | None) -> tuple[str, dict[str, object]]:
+        place = (batch.id, execution.runbook_version, execution.group, execution.step_index)
+        step = self._steps.get(place)
+        if step is None:
+            step = self._steps[place] = self._work.library.step(self._work.tx, batch, execution)
+        specials = self._specials.get(batch.id)
+        if specials is None:
+            start = batch.start_time
+            text = None if start is None else start.strftime("%Y-%m-%dT%H:%M:%SZ")
+            specials = self._specials[batch.id] = {"_batch_id": batch.id, "_batch_start_time": text}
+        if member is None:
+            return resolve_step(step, Values(_NOBODY, _NOBODY, specials))
+        worker_data = _decode(member.worker_data_json) if member.worker_data_json else _NOBODY
+        return resolve_step(step, Values(_decode(member.data_json), worker_data, specials))
 
 
 def _message(work: Work, execution: Execution, batch: Batch, job: str, call: tuple[str, dict[str, Any]]) -> Outgoing:

@@ -62,14 +62,16 @@ def _may_start(work: Work, phase: Phase, batch: Batch, event: PhaseDue) -> bool:
 
 def _start_chunk(work: Work, phase: Phase, batch: Batch) -> None:
     after, size = phase.expanded_to_member_id, work.settings.chunk_size
+    # Who is to catch up starts by itself. They are locked too: where that is under way, it is seen when it is over.
     chunk = member_store.lock_chunk(work.tx, batch.id, after, size)
+    joined = {member: each for member, each in chunk.items() if not each.catch_up_due}
     through = max(chunk, default=after)
     if chunk:
         defined = work.library.runbook(work.tx, batch.runbook_name, phase.runbook_version).phase(phase.phase_name)
         steps = () if defined is None else defined.steps
         rows = planned(steps, batch_id=batch.id, version=phase.runbook_version, parent_id=phase.id)
         phase_store.write_chunk(work.tx, phase, rows, after, through)
-        progression.advance(work, chunk, {batch.id: batch})
+        progression.advance(work, joined, {batch.id: batch})
     if len(chunk) == size:
         phase_store.expanded_to(work.tx, phase, after, through, expanded_at=None, now=work.now)
         work.send_event(announce(phase, batch, through))

@@ -110,6 +110,8 @@ def _remember_outputs(work: Work, decided: Mapping[Kind, Decided], found: Concer
             member = found.member(execution)
             if member is None or not isinstance(decision, Succeeded) or decision.outcome is None:
                 continue
+            if execution.generation not in (None, member.generation):
+                continue  # the leaving of an earlier stay
             step = work.library.step(work.tx, found.batch(execution), execution)
             outputs = picked_outputs(step.output_params, decision.outcome) if step.output_params else {}
             if outputs:

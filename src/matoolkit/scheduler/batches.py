@@ -14,6 +14,7 @@ from matoolkit.store import phases as phase_store
 from matoolkit.store import versions as version_store
 from matoolkit.store.locking import lock_batches, lock_members, share_batches
 from matoolkit.store.runbooks import folded
+from matoolkit.store.states import OPEN_BATCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -64,8 +65,9 @@ def create_batch(
 
 
 def add_members(tx: Transaction, announcer: Announcer, batch: Batch, members: Sequence[Found], now: datetime) -> None:
-    """Members who joined a batch that is there already."""
-    share_batches(tx, [batch.id])
+    """Members who joined a batch that is under way."""
+    if not _shared_and_open(tx, batch):
+        return
     found = [(key, folded(key), data) for key, data in members]
     creation.add_members(tx, batch.id, found, now, late=True)
     joined = creation.late_members(tx, batch.id, found)
@@ -76,7 +78,8 @@ def reactivate_members(
     tx: Transaction, announcer: Announcer, batch: Batch, members: Sequence[tuple[int, str]], now: datetime
 ) -> None:
     """Members who had been removed and are there again, by id and data."""
-    share_batches(tx, [batch.id])
+    if not _shared_and_open(tx, batch):
+        return
     lock_members(tx, [member for member, _data in members])
     back = creation.reactivate_members(tx, members, now)
     _announce_joined(tx, announcer, batch, [(member, key, generation) for member, _batch, key, generation in back])
@@ -86,8 +89,9 @@ def remove_members(
     tx: Transaction, announcer: Announcer, batch: Batch, members: Iterable[int], now: datetime, *, by: str
 ) -> None:
     """Members who are gone."""
+    if not _shared_and_open(tx, batch):
+        return
     wanted = sorted(set(members))
-    share_batches(tx, [batch.id])
     lock_members(tx, wanted)
     gone = creation.remove_members(tx, wanted, now, by=by)
     announcer.send(
@@ -145,6 +149,12 @@ def change_version(
             ],
         )
     return True
+
+
+def _shared_and_open(tx: Transaction, batch: Batch) -> bool:
+    """Whether a batch is still under way, now that nobody can end it any more until the commit."""
+    share_batches(tx, [batch.id])
+    return batch_store.read(tx, [batch.id])[batch.id].status in OPEN_BATCH
 
 
 def _announce_joined(

@@ -84,7 +84,7 @@ class Operator:
         """Interfere, for ever."""
         published = 1
         while True:
-            self.processes.sleep(timedelta(minutes=4))
+            self.processes.sleep(timedelta(seconds=80))
             chances, chance = self.faults.likelihoods, self.faults.chance
             try:
                 if published < len(self.scenario.versions) and self.faults.strikes(Fault.PUBLISHED, chances.publish):

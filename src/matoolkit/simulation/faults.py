@@ -52,11 +52,11 @@ class Likelihoods:
     answer_twice: float = 0.05
     source_fails: float = 0.08
     join: float = 0.12
-    leave: float = 0.10
+    leave: float = 0.16
     come_back: float = 0.35
     change_data: float = 0.10
-    publish: float = 0.035
-    cancel: float = 0.012
+    publish: float = 0.014
+    cancel: float = 0.007
 
 
 CALM = Likelihoods(

@@ -74,7 +74,7 @@ def _runbook(chance: Random, shape: Shape, number: int) -> dict[str, Any]:
             }
             for index, offset in enumerate(minutes)
         ],
-        "rollbacks": {"undo": [_step(chance, f"undo-{place}") for place in range(chance.randint(1, 2))]},
+        "rollbacks": {"undo": [_step(chance, f"undo-{place}", polls=0.4) for place in range(chance.randint(1, 2))]},
     }
     if chance.random() < 0.4:  # noqa: PLR2004 - how many histories have a global retry
         runbook["retry"] = _retry(chance)
@@ -88,8 +88,10 @@ def _runbook(chance: Random, shape: Shape, number: int) -> dict[str, Any]:
                 "params": {"Batch": "{{_batch_id}}"},
             }
         ]
-    if chance.random() < 0.6:  # noqa: PLR2004 - how many clean up after leavers
-        runbook["on_member_removed"] = [_step(chance, f"leave-{place}") for place in range(chance.randint(1, 2))]
+    if chance.random() < 0.75:  # noqa: PLR2004 - how many clean up after leavers
+        runbook["on_member_removed"] = [
+            _step(chance, f"leave-{place}", polls=0.5) for place in range(chance.randint(1, 2))
+        ]
     return runbook
 
 
@@ -100,7 +102,7 @@ def _changed(chance: Random, shape: Shape, first: dict[str, Any], number: int) -
     return _runbook(chance, replace(shape), number)
 
 
-def _step(chance: Random, name: str, *, rollback: bool = False) -> dict[str, Any]:
+def _step(chance: Random, name: str, *, rollback: bool = False, polls: float = 0.25) -> dict[str, Any]:
     step: dict[str, Any] = {
         "name": name,
         "worker_id": chance.choice(WORKERS),
@@ -112,7 +114,7 @@ def _step(chance: Random, name: str, *, rollback: bool = False) -> dict[str, Any
         step["params"]["Nickname"] = "{{Nickname}}"
     if chance.random() < 0.35:  # noqa: PLR2004 - how many steps retry
         step["retry"] = _retry(chance)
-    if chance.random() < 0.25:  # noqa: PLR2004 - how many steps poll
+    if chance.random() < polls:
         step["poll"] = {"interval": chance.choice(("1m", "2m")), "timeout": chance.choice(("3m", "8m"))}
     if rollback and chance.random() < 0.5:  # noqa: PLR2004 - how many steps name a rollback
         step["on_failure"] = "undo"
@@ -120,7 +122,7 @@ def _step(chance: Random, name: str, *, rollback: bool = False) -> dict[str, Any
 
 
 def _init_step(chance: Random, name: str) -> dict[str, Any]:
-    step = _step(chance, name)
+    step = _step(chance, name, polls=0.4)
     del step["output_params"]
     step |= {"function": "New-BatchThing", "params": {"Batch": "{{_batch_id}}", "Start": "{{_batch_start_time}}"}}
     if chance.random() < 0.5:  # noqa: PLR2004 - how many name a rollback

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, Column, ColumnElement, String, bindparam, exists, insert, null, select, true, update
+from sqlalchemy import BigInteger, Column, ColumnElement, String, bindparam, exists, false, insert, null, select, true, update
 
+from matoolkit.store.guards import checked
 from matoolkit.store.locking import IDS
 from matoolkit.store.rows import Rows
 from matoolkit.store.schema import batch_members, batches, phase_executions
@@ -59,7 +60,7 @@ OF_KEYS = (
 )
 REMOVE = (
     update(batch_members)
-    .where(_m.id == IDS.c.id, _m.status == MemberStatus.ACTIVE)
+    .where(_m.id == IDS.c.id, checked(_m.status) == MemberStatus.ACTIVE)
     .values(
         status=MemberStatus.REMOVED,
         removed_at=_now,
@@ -72,7 +73,7 @@ REMOVE = (
 )
 REACTIVATE = (
     update(batch_members)
-    .where(_m.id == FRESH.c.id, _m.status == MemberStatus.REMOVED)
+    .where(_m.id == FRESH.c.id, checked(_m.status) == MemberStatus.REMOVED, _m.removal_due == false())
     .values(
         status=MemberStatus.ACTIVE,
         generation=_m.generation + 1,
@@ -164,7 +165,10 @@ def remove_members(tx: Transaction, ids: Iterable[int], now: datetime, *, by: st
 def reactivate_members(
     tx: Transaction, found: Sequence[tuple[int, str]], now: datetime
 ) -> list[tuple[int, int, str, int]]:
-    """Removed members come back with fresh data; who did: id, batch, key and generation."""
+    """Removed members come back with fresh data, once their leaving has been begun: a stay is ended before the next.
+
+    Gives who did: id, batch, key and generation.
+    """
     if not found:
         return []
     return sorted((row[0], row[1], row[2], row[3]) for row in tx.with_rows(REACTIVATE, FRESH, found, now=now))

@@ -7,7 +7,8 @@ changes; on PostgreSQL and Azure SQL it runs at read committed, and whoever deci
 from __future__ import annotations
 
 import sqlite3
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import URL, Connection, Engine, Executable, create_engine, event, exc
@@ -15,10 +16,12 @@ from sqlalchemy.pool import QueuePool
 
 from matoolkit.store.address import BadDatabaseUrl, described, parsed, scrubbed
 from matoolkit.store.errors import DatabaseFull, DatabaseUnavailable, TransactionConflict, translated
+from matoolkit.store.plans import settle_plans
 from matoolkit.store.prepared import Answer, Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from matoolkit.store.rows import Rows
 
@@ -85,11 +88,13 @@ class Database:
         self.engine = engine
         self.dialect: str = engine.dialect.name
         self._prepared: dict[Executable, Prepared] = {}
+        # SQLite lets one transaction write, and makes the others ask again and again; here they queue up instead.
+        self._turn: AbstractContextManager[object] = Lock() if self.dialect == "sqlite" else nullcontext()
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """A transaction that is committed at the end of the block and undone when the block fails."""
-        with _translated_errors(self.engine.url), self.engine.begin() as connection:
+        with _translated_errors(self.engine.url), self._turn, self.engine.begin() as connection:
             transaction = Transaction(connection, self._prepared)
             yield transaction
         transaction.committed()
@@ -114,6 +119,8 @@ def open_database(url: str | URL, *, durable: bool = True) -> Database:
         return Database(_engine(address, durable=durable))
     except ModuleNotFoundError as error:
         raise BadDatabaseUrl(f"{described(address)} needs the Python package {error.name}") from error
+    except exc.NoSuchModuleError as error:
+        raise BadDatabaseUrl(f"SQLAlchemy has no driver {address.drivername} for {described(address)}") from error
 
 
 def _engine(address: URL, *, durable: bool) -> Engine:
@@ -132,6 +139,7 @@ def _engine(address: URL, *, durable: bool) -> Engine:
         from matoolkit.store.arrays import prepare_postgresql
 
         prepare_postgresql(engine)
+        settle_plans(engine)
         event.listen(engine, "connect", _prefer_indexes)
     return engine
 

@@ -20,6 +20,7 @@ from sqlalchemy import (
 
 from matoolkit.messages import Kind
 from matoolkit.store.executions import TABLES
+from matoolkit.store.guards import checked
 from matoolkit.store.locking import IDS
 from matoolkit.store.rows import Rows
 from matoolkit.store.schema import batches, phase_executions, runbooks
@@ -63,7 +64,7 @@ PHASES_DUE = (
 )
 START_PHASES = (
     update(phase_executions)
-    .where(_p.id == IDS.c.id, _p.status == PhaseStatus.PENDING)
+    .where(_p.id == IDS.c.id, checked(_p.status) == PhaseStatus.PENDING)
     .values(status=PhaseStatus.DISPATCHED, dispatched_at=_now, expansion_moved_at=_now)
 )
 AGAIN = Rows(Column("id", BigInteger), Column("poll_count", Integer))
@@ -92,8 +93,8 @@ CHECK_AGAIN: dict[Kind, Any] = {
     kind: update(table)
     .where(
         table.c.id == AGAIN.c.id,
-        table.c.status == ExecutionStatus.POLLING,
-        table.c.job_out == false(),
+        checked(table.c.status) == ExecutionStatus.POLLING,
+        checked(table.c.job_out) == false(),
         table.c.poll_count == AGAIN.c.poll_count,
     )
     .values(poll_check_at=bindparam("again", type_=UtcDateTime))

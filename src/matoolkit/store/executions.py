@@ -33,6 +33,7 @@ from sqlalchemy import (
 )
 
 from matoolkit.messages import Kind
+from matoolkit.store.guards import checked
 from matoolkit.store.locking import IDS
 from matoolkit.store.rows import Rows
 from matoolkit.store.schema import (
@@ -296,7 +297,7 @@ class Executions:
             other = self.table.alias("other")
             first = (
                 select(other.c.id)
-                .where(other.c[column] == IDS.c.id, other.c.status.in_(OPEN_EXECUTION))
+                .where(other.c[column] == IDS.c.id, checked(other.c.status).in_(OPEN_EXECUTION))
                 .order_by(*(other.c[name] for name in order))
                 .limit(1)
                 .correlate(IDS.table)
@@ -313,8 +314,8 @@ class Executions:
             .where(
                 self.table.c.id == ENDED.c.id,
                 self.table.c.job_id == ENDED.c.job_id,
-                self.table.c.job_out == true(),
-                self.table.c.status.in_((ExecutionStatus.DISPATCHED, ExecutionStatus.POLLING)),
+                checked(self.table.c.job_out) == true(),
+                checked(self.table.c.status).in_((ExecutionStatus.DISPATCHED, ExecutionStatus.POLLING)),
             )
             .values(
                 status=ENDED.c.status,
@@ -335,8 +336,8 @@ class Executions:
             .where(
                 c.id == WAITING.c.id,
                 c.job_id == WAITING.c.job_id,
-                c.job_out == true(),
-                c.status.in_((ExecutionStatus.DISPATCHED, ExecutionStatus.POLLING)),
+                checked(c.job_out) == true(),
+                checked(c.status).in_((ExecutionStatus.DISPATCHED, ExecutionStatus.POLLING)),
             )
             .values(
                 status=ExecutionStatus.POLLING,
@@ -357,8 +358,8 @@ class Executions:
             .where(
                 c.id == WAITING.c.id,
                 c.job_id == WAITING.c.job_id,
-                c.job_out == true(),
-                c.status.in_((ExecutionStatus.DISPATCHED, ExecutionStatus.POLLING)),
+                checked(c.job_out) == true(),
+                checked(c.status).in_((ExecutionStatus.DISPATCHED, ExecutionStatus.POLLING)),
             )
             .values(
                 status=ExecutionStatus.PENDING,
@@ -380,7 +381,7 @@ class Executions:
         c = self.table.c
         return (
             update(self.table)
-            .where(c.id == ENDED.c.id, c.job_id == ENDED.c.job_id, c.job_out == true())
+            .where(c.id == ENDED.c.id, c.job_id == ENDED.c.job_id, checked(c.job_out) == true())
             .values(
                 status=ExecutionStatus.CANCELLED,
                 result_json=ENDED.c.result_json,
@@ -397,7 +398,7 @@ class Executions:
         c = self.table.c
         return (
             update(self.table)
-            .where(c.id == SENT.c.id, c.status == SENT.c.expected, c.job_out == false())
+            .where(c.id == SENT.c.id, checked(c.status) == SENT.c.expected, checked(c.job_out) == false())
             .values(
                 status=SENT.c.status,
                 job_id=SENT.c.job_id,
@@ -421,8 +422,8 @@ class Executions:
             update(self.table)
             .where(
                 c.id == REFUSED.c.id,
-                c.status.in_((ExecutionStatus.PENDING, ExecutionStatus.POLLING)),
-                c.job_out == false(),
+                checked(c.status).in_((ExecutionStatus.PENDING, ExecutionStatus.POLLING)),
+                checked(c.job_out) == false(),
             )
             .values(
                 status=REFUSED.c.status,

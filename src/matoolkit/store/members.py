@@ -20,6 +20,7 @@ from sqlalchemy import (
     update,
 )
 
+from matoolkit.store.guards import checked
 from matoolkit.store.locking import IDS, for_update
 from matoolkit.store.rows import Rows
 from matoolkit.store.schema import batch_members
@@ -75,23 +76,22 @@ READ_CHUNK: Select[Any] = for_update(
     .where(
         _m.batch_id == bindparam("batch"),
         _m.status == MemberStatus.ACTIVE,
-        _m.catch_up_due == false(),
         _m.id > bindparam("after"),
     )
     .order_by(_m.id)
     .limit(bindparam("size", type_=Integer)),
     batch_members,
 )
-"""The next members of a batch to be started on a phase, locked; those who are to catch up start by themselves."""
+"""The next members of a batch, locked: those who are to catch up as well, since somebody may just be at that."""
 
 FAIL = (
     update(batch_members)
-    .where(_m.id == IDS.c.id, _m.status == MemberStatus.ACTIVE)
+    .where(_m.id == IDS.c.id, checked(_m.status) == MemberStatus.ACTIVE)
     .values(status=MemberStatus.FAILED, failed_at=_now)
 )
 COMPLETE = (
     update(batch_members)
-    .where(_m.id == IDS.c.id, _m.status == MemberStatus.ACTIVE)
+    .where(_m.id == IDS.c.id, checked(_m.status) == MemberStatus.ACTIVE)
     .values(status=MemberStatus.COMPLETED, completed_at=_now)
 )
 COMPLETE_BATCH = (
@@ -104,12 +104,12 @@ REMEMBER_OUTPUTS = (
 )
 CAUGHT_UP = (
     update(batch_members)
-    .where(_m.id == GENERATIONS.c.id, _m.generation == GENERATIONS.c.generation, _m.catch_up_due == true())
+    .where(_m.id == GENERATIONS.c.id, _m.generation == GENERATIONS.c.generation, checked(_m.catch_up_due) == true())
     .values(catch_up_due=false())
 )
 REMOVAL_STARTED = (
     update(batch_members)
-    .where(_m.id == GENERATIONS.c.id, _m.generation == GENERATIONS.c.generation, _m.removal_due == true())
+    .where(_m.id == GENERATIONS.c.id, _m.generation == GENERATIONS.c.generation, checked(_m.removal_due) == true())
     .values(removal_due=false())
 )
 REACTIVATE_COMPLETED = (

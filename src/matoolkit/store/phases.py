@@ -22,6 +22,7 @@ from sqlalchemy import (
 )
 
 from matoolkit.store.executions import PLANNED
+from matoolkit.store.guards import checked
 from matoolkit.store.locking import IDS
 from matoolkit.store.schema import batch_members, batches, phase_executions, step_executions
 from matoolkit.store.states import (
@@ -203,7 +204,7 @@ WRITE_CATCH_UP = _writing([_m.id == bindparam("member"), _m.batch_id == PLANNED.
 
 CANCEL_STEPS = (
     update(step_executions)
-    .where(_s.batch_member_id == IDS.c.id, _s.status.in_(OPEN_EXECUTION))
+    .where(_s.batch_member_id == IDS.c.id, checked(_s.status).in_(OPEN_EXECUTION))
     .values(status=ExecutionStatus.CANCELLED, completed_at=_now, poll_check_at=None, retry_after=None)
     .returning(_s.phase_execution_id)
 )

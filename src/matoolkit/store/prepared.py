@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import exc
+from sqlalchemy import Boolean, exc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -123,16 +123,23 @@ def _result_processors(compiled: Any, dialect: Dialect) -> Callable[[list[Row]],
         (index, processor)
         for index, column in enumerate(columns)
         if (processor := column.type.dialect_impl(dialect).result_processor(dialect, None)) is not None
+        # SQLite's 0 and 1 are as good as booleans to everybody who asks whether they are true.
+        and not isinstance(column.type, Boolean)
     ]
     if not found:
         return None
 
     def process(rows: list[Row]) -> list[Row]:
-        processed = [list(row) for row in rows]
-        for index, processor in found:
-            for row in processed:
-                if row[index] is not None:
-                    row[index] = processor(row[index])
-        return [tuple(row) for row in processed]
+        return [_processed(row, found) for row in rows]
 
     return process
+
+
+def _processed(row: Row, found: list[tuple[int, Callable[[Any], Any]]]) -> Row:
+    values: list[Any] | None = None
+    for index, processor in found:
+        if row[index] is not None:
+            if values is None:
+                values = list(row)
+            values[index] = processor(row[index])
+    return row if values is None else tuple(values)

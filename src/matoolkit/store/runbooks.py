@@ -80,7 +80,7 @@ def publish(
             "name_folded": folded(name),
             "version": version,
             "yaml_content": yaml_content,
-            "data_table_name": f"runbook_{_identifier(name)}_v{version}",
+            "data_table_name": f"runbook_{_identifier(name)[:200]}_v{version}",
             "is_active": True,
             "overdue_behavior": overdue_behavior,
             "rerun_init": rerun_init,

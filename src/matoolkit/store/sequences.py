@@ -18,6 +18,7 @@ from sqlalchemy import (
     update,
 )
 
+from matoolkit.store.guards import checked
 from matoolkit.store.locking import IDS
 from matoolkit.store.members import GENERATIONS
 from matoolkit.store.schema import init_executions, removal_executions, rollback_executions, step_executions
@@ -63,7 +64,7 @@ CANCEL_REMOVALS = (
 )
 MEMBERS_OF_FAILED_STEPS = select(_s.batch_member_id).join(IDS.table, IDS.c.id == _s.id)
 BUSY = union_all(
-    select(_s.batch_member_id).join(IDS.table, IDS.c.id == _s.batch_member_id).where(_s.job_out == true()),
+    select(_s.batch_member_id).join(IDS.table, IDS.c.id == _s.batch_member_id).where(checked(_s.job_out) == true()),
     select(_r.batch_member_id).join(IDS.table, IDS.c.id == _r.batch_member_id).where(_r.status.in_(OPEN_EXECUTION)),
 )
 BUSY_OR_LEAVING: CompoundSelect[Any] = union_all(

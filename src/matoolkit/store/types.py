@@ -14,6 +14,8 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 
 def storage_text(moment: datetime) -> str:
     """A moment as SQLite keeps it, and as the other databases read it from text: sorts as it counts."""
+    if moment.tzinfo is None:
+        raise ValueError(f"the time {moment.isoformat()} has no zone")
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
 
 
