@@ -84,8 +84,9 @@ class Operator:
         """Interfere, for ever."""
         published = 1
         while True:
-            self.processes.sleep(timedelta(seconds=80))
             chances, chance = self.faults.likelihoods, self.faults.chance
+            self.processes.sleep(timedelta(seconds=10 + chance.randrange(140)))
+            chances = self.faults.likelihoods
             try:
                 if published < len(self.scenario.versions) and self.faults.strikes(Fault.PUBLISHED, chances.publish):
                     self._publish(published)

@@ -106,7 +106,6 @@ class World:
             pause=self.processes.pause,
             die=self.processes.doom,
             faults=self.faults,
-            crash_point=plan.crash_point,
             committed=self._committed,
         )
 
@@ -120,7 +119,10 @@ class World:
         while self.clock.now() < end_at and not self.violations:
             if self.plan.mode is Mode.LIVENESS and self.clock.now() >= calm_at and self.faults.likelihoods != CALM:
                 self._calm()
-            self.processes.step()
+            try:
+                self.processes.step()
+            except Exception as error:  # noqa: BLE001 - a part that fails is what is looked for
+                self.violations.append(f"a part failed: {type(error).__name__}: {error}")
             turns += 1
             if turns > _TURNS_AT_MOST:
                 self.violations.append("the history does not end")
@@ -151,6 +153,7 @@ class World:
             )
         self.database.interference.commits = 0
         self.database.interference.faults = self.faults
+        self.database.interference.crash_point = self.plan.crash_point
 
     def _boot_all(self) -> None:
         for host in ("scheduler", "orchestrator-1", "orchestrator-2", *WORKERS):

@@ -110,7 +110,7 @@ def _step(chance: Random, name: str, *, rollback: bool = False, polls: float = 0
         "params": {"Key": "{{Key}}", "Name": "{{Name}}"},
         "output_params": {f"Out_{name.replace('-', '_')}": "Id"},
     }
-    if chance.random() < 0.05:  # noqa: PLR2004 - how many steps ask for a column that some people lack
+    if chance.random() < 0.08:  # noqa: PLR2004 - how many steps ask for a column that some people lack
         step["params"]["Nickname"] = "{{Nickname}}"
     if chance.random() < 0.35:  # noqa: PLR2004 - how many steps retry
         step["retry"] = _retry(chance)

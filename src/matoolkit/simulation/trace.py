@@ -44,6 +44,13 @@ TRIGGERS: tuple[str, ...] = (
         f"'{what}', new.job_id); END"
         for what in _EXECUTIONS
     ),
+    *(
+        f"CREATE TRIGGER trace_{what}_back AFTER UPDATE OF job_out ON {_STATUSES[what][0]} "  # noqa: S608 - names of ours
+        f"WHEN new.job_out = 0 AND old.job_out = 1 BEGIN "
+        f"INSERT INTO trace (what, subject, place, old, new) VALUES ('back', new.id, {_STATUSES[what][1]}, "
+        f"'{what}', old.job_id); END"
+        for what in _EXECUTIONS
+    ),
     """
     CREATE TRIGGER trace_generation AFTER UPDATE OF generation ON batch_members BEGIN
         INSERT INTO trace (what, subject, place, old, new)
