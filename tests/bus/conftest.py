@@ -24,7 +24,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
     on_sqlite = request.param == "sqlite"
     url = f"sqlite:///{tmp_path / 'bus.sqlite'}" if on_sqlite else request.getfixturevalue("postgres_url")
     database = open_database(url)
-    bus_schema.metadata.create_all(database.engine)
+    bus_schema.bus_messages.metadata.create_all(database.engine)
     yield database
     database.close()
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
+from typing import TYPE_CHECKING
 
 import pytest
 
 from matoolkit.bus.embedded import EmbeddedBus
 from matoolkit.bus.port import DeadLetter, Outgoing
-from matoolkit.store.database import Database
 from matoolkit.store.errors import TransactionConflict
 from tests.bus.lines import EVENTS, NAMES, TOPOLOGY, WORKER_1, Line, job
+
+if TYPE_CHECKING:
+    from matoolkit.store.database import Database
 
 pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 

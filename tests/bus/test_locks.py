@@ -21,7 +21,7 @@ SETTLING: dict[str, Verb] = {
 }
 
 
-@pytest.fixture(params=SETTLING.values(), ids=SETTLING.keys())
+@pytest.fixture(params=list(SETTLING.values()), ids=list(SETTLING))
 def settle(request: pytest.FixtureRequest) -> Verb:
     verb: Verb = request.param
     return verb
@@ -67,6 +67,15 @@ def test_what_is_abandoned_is_ready_at_its_old_place(line: Line) -> None:
     line.abandon(first)
     again, last = line.receive(EVENTS)
     assert (again.body, again.delivery_count, last.body, last.delivery_count) == ("a", 2, "c", 1)
+
+
+def test_what_comes_back_is_older_than_what_was_sent_since(line: Line) -> None:
+    line.publish(EVENTS.topic, "a", "b")
+    line.receive(EVENTS, lock_for=timedelta(seconds=10))
+    line.clock.advance(seconds=5)
+    line.publish(EVENTS.topic, "c")
+    line.clock.advance(seconds=10)
+    assert line.bodies(EVENTS) == ["a", "b", "c"]
 
 
 def test_renewing_locks_from_now_on(line: Line) -> None:
@@ -209,3 +218,27 @@ def test_what_is_not_committed_never_was(line: Line) -> None:
     line.complete(first)
     line.publish(NAMES.results, Outgoing("sent after all", message_id="x"))
     assert line.bodies(RESULTS) == ["sent after all"]
+
+
+def test_what_is_taken_is_gone_with_the_commit(line: Line) -> None:
+    line.publish(EVENTS.topic, "a", "b", "c")
+    with line.bus.transaction() as tx:
+        assert [message.body for message in line.bus.take(tx, EVENTS, 2)] == ["a", "b"]
+        line.bus.publish(tx, RESULTS.topic, [Outgoing("about a and b")])
+    line.clock.advance(days=1)
+    assert line.bodies(EVENTS) == ["c"]
+    assert line.bodies(RESULTS) == ["about a and b"]
+
+
+def test_what_is_taken_and_undone_was_not_delivered(line: Line) -> None:
+    line.publish(EVENTS.topic, "a", Outgoing("late", time_to_live=timedelta(seconds=1)), "b")
+    line.clock.advance(seconds=1)
+
+    def die() -> None:
+        with line.bus.transaction() as tx:
+            assert [message.body for message in line.bus.take(tx, EVENTS, 10)] == ["a", "b"]
+            raise Crash
+
+    with pytest.raises(Crash):
+        die()
+    assert [(message.body, message.delivery_count) for message in line.receive(EVENTS)] == [("a", 1), ("b", 1)]

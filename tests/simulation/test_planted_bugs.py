@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from matoolkit.orchestrator import completion, progression, sequences, worker_result
+from matoolkit.orchestrator import completion, sequences, worker_result
 from matoolkit.orchestrator.decisions import Stale, TryAgain, on_result
 from matoolkit.orchestrator.intake import Intake
 from matoolkit.orchestrator.orchestrator import Orchestrator
@@ -152,13 +152,13 @@ def leave_the_steps_of_who_failed(patch: Patch) -> None:
     def nothing(_tx: Transaction, _members: Iterable[int], _now: datetime) -> set[int]:
         return set()
 
-    patch.setattr(progression.phase_store, "cancel_steps", nothing)
+    patch.setattr(phase_store, "cancel_steps", nothing)
 
 
 @bug
 def forget_to_track_rollbacks(patch: Patch) -> None:
     """Rollbacks are sent into the dark."""
-    patch.setattr(progression.sequences, "start_rollbacks", lambda *_args: None)
+    patch.setattr(sequences, "start_rollbacks", lambda *_args: None)
 
 
 @bug

@@ -2,6 +2,7 @@
 
 from matoolkit.bus.embedded import EmbeddedBus
 from matoolkit.bus.errors import BusError, LockLost
+from matoolkit.bus.outgoing import check
 from matoolkit.bus.port import Bus, DeadLetter, Outgoing, Publisher, Received, Subscription
 from matoolkit.bus.topology import Names, SubscriptionRule, TopicRule, Topology
 
@@ -19,4 +20,5 @@ __all__ = [
     "SubscriptionRule",
     "TopicRule",
     "Topology",
+    "check",
 ]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _CONNECT_TIMEOUT = 5
 _PROBE_AFTER = 30.0
 """Seconds of silence after which the server is asked whether it is still there: a cut cable says nothing."""

@@ -48,7 +48,7 @@ def entries(topic: str, messages: Iterable[Outgoing]) -> list[Entry]:
             if message_id in seen:
                 continue
             seen.add(message_id)
-        _check(topic, message)
+        check(topic, message)
         deliver_at, time_to_live = message.deliver_at, message.time_to_live
         prepared.append(
             Entry(
@@ -68,7 +68,8 @@ def storable(text: str, limit: int) -> str:
     return text[:limit].replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
-def _check(topic: str, message: Outgoing) -> None:
+def check(topic: str, message: Outgoing) -> None:
+    """Refuse what not every bus and database can carry."""
     body, message_id = message.body, message.message_id
     if len(body) * _MOST_BYTES_OF_A_CHARACTER > LARGEST_BODY or not body.isascii():
         size = len(_utf8(topic, message, body))

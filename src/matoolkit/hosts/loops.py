@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _LOOK_AGAIN = 30.0
 """Seconds after which a consumer looks even if nobody told it to."""
 
@@ -84,7 +84,9 @@ class Loops:
         pause = _SHORTEST_PAUSE
         while not self.stopping:
             try:
-                if not loop.work():
+                found = loop.work()
+                pause = _SHORTEST_PAUSE
+                if not found:
                     loop.rest()
             except MatoolkitError as error:
                 if error.retryable:
@@ -94,7 +96,6 @@ class Loops:
             except Exception:
                 log.exception("%s: failed", loop.name)
             else:
-                pause = _SHORTEST_PAUSE
                 continue
             self._stopping.wait(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from matoolkit.bus import Outgoing
+from matoolkit.bus import BusError, Outgoing, check
+from matoolkit.errors import MatoolkitError
 from matoolkit.messages import WorkerJob, correlated, encode
 from matoolkit.orchestrator.decisions import job_id
 from matoolkit.orchestrator.library import StepMissing
@@ -27,6 +28,15 @@ if TYPE_CHECKING:
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 _NOBODY: dict[str, Any] = {}
+_LONGEST_FUNCTION_NAME = 256
+
+
+class UnfitData(MatoolkitError):
+    """A member's data cannot be read, or makes of a function's name what no function can be called."""
+
+
+_REFUSALS = (UnresolvedVariables, StepMissing, UnfitData, BusError)
+"""What is wrong with one member's step, and must not hold up the others of its set."""
 
 
 def send(
@@ -44,12 +54,14 @@ def send(
     for execution in executions:
         batch = batches[execution.batch_id]
         member = None if execution.member_id is None else members[execution.member_id]
+        job = job_id(kind, execution.id, retry=execution.retry_count, poll=0)
         try:
             function, parameters = resolving.resolved(execution, batch, member)
-        except (UnresolvedVariables, StepMissing) as error:
+            message = _message(work, execution, batch, job, (function, parameters))
+            check(work.settings.jobs_topic, message)
+        except _REFUSALS as error:
             refused.append((execution, str(error)))
             continue
-        job = job_id(kind, execution.id, retry=execution.retry_count, poll=0)
         row = (
             execution.id,
             ExecutionStatus.PENDING,
@@ -60,7 +72,7 @@ def send(
             0,
         )
         rows.append(row)
-        work.send_job(_message(work, execution, batch, job, (function, parameters)))
+        work.send_job(message)
     EXECUTIONS[kind].send(work.tx, rows, work.now, not_after)
     if refused:
         ended = [(execution.id, ExecutionStatus.FAILED, error) for execution, error in refused]
@@ -103,8 +115,15 @@ class _Resolving:
             specials = self._specials[batch.id] = {"_batch_id": batch.id, "_batch_start_time": text}
         if member is None:
             return resolve_step(step, Values(_NOBODY, _NOBODY, specials))
-        worker_data = _decode(member.worker_data_json) if member.worker_data_json else _NOBODY
-        return resolve_step(step, Values(_decode(member.data_json), worker_data, specials))
+        try:
+            data = _decode(member.data_json)
+            worker_data = _decode(member.worker_data_json) if member.worker_data_json else _NOBODY
+        except msgspec.DecodeError as error:
+            raise UnfitData(f"the member's data cannot be read: {error}") from error
+        function, parameters = resolve_step(step, Values(data, worker_data, specials))
+        if len(function) > _LONGEST_FUNCTION_NAME or not function.isprintable():
+            raise UnfitData("the function's name is over 256 characters or holds some that cannot be printed")
+        return function, parameters
 
 
 def _message(work: Work, execution: Execution, batch: Batch, job: str, call: tuple[str, dict[str, Any]]) -> Outgoing:

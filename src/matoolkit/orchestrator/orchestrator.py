@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from matoolkit.bus import Subscription
+from matoolkit.errors import MatoolkitError
 from matoolkit.messages import (
     BatchInit,
     Event,
@@ -93,14 +94,16 @@ class Orchestrator:
         return self._take_in(self._results)
 
     def reconcile(self) -> None:
-        """Find what is stuck and move it on."""
+        """Find what is stuck and move it on; a part that fails keeps none of the others from it."""
+        failures: list[MatoolkitError] = []
         for part in self._reconciliation.parts:
-            with self._database.transaction() as tx:
-                work = self._begin(tx)
-                found = part(work)
-                _settle_returns(work)
-                closing = work.finish()
-            self.close(closing if found is None else closing | found)
+            try:
+                self._reconcile(part)
+            except MatoolkitError as error:
+                log.warning("a part of reconciliation failed: %s", error)
+                failures.append(error)
+        if failures:
+            raise failures[0]
 
     def drain(self) -> int:
         """Turn jobs that the bus gave up into failures, and put aside what it gave up of ours; how many there were."""
@@ -118,6 +121,14 @@ class Orchestrator:
         if closing:
             with self._database.transaction() as tx:
                 completion.close(tx, self._library, closing, self._clock.now())
+
+    def _reconcile(self, part: Callable[[Work], Closing | None]) -> None:
+        with self._database.transaction() as tx:
+            work = self._begin(tx)
+            found = part(work)
+            _settle_returns(work)
+            closing = work.finish()
+        self.close(closing if found is None else closing | found)
 
     def _take_in(self, intake: Intake) -> int:
         count, closing = intake.take_in()

@@ -56,7 +56,11 @@ class Reconciliation:
     def _idle_members(self, work: Work) -> None:
         """Active members with a step to do and nothing under way."""
         before = work.now - work.settings.stall_after
-        idle, self._looked_at = stuck.idle_members(work.tx, self._looked_at, before, _WINDOW)
+        after = self._looked_at
+        idle, self._looked_at = stuck.idle_members(work.tx, after, before, _WINDOW)
+        if after and not self._looked_at:
+            # There was nobody behind those who were looked at last time: from the beginning again.
+            idle, self._looked_at = stuck.idle_members(work.tx, 0, before, _WINDOW)
         idle = idle[:_SIZE]
         if idle:
             share_batches(work.tx, {batch for _member, batch in idle})

@@ -15,7 +15,10 @@ _FINAL = {
     "batch": {"completed", "failed", "cancelled"},
     "member": {"failed"},
     "phase": {"completed", "failed", "skipped", "superseded", "cancelled"},
-    **dict.fromkeys(("step", "init", "rollback", "removal"), {"succeeded", "failed", "poll_timeout", "cancelled"}),
+    **{
+        execution: {"succeeded", "failed", "poll_timeout", "cancelled"}
+        for execution in ("step", "init", "rollback", "removal")
+    },
 }
 _OF_MEMBERS = ("step", "rollback", "removal")
 _NOBODY = 0

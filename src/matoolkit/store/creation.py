@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, Column, ColumnElement, String, bindparam, exists, false, insert, null, select, true, update
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    String,
+    bindparam,
+    exists,
+    false,
+    insert,
+    null,
+    select,
+    true,
+    update,
+)
 
 from matoolkit.store.guards import checked
 from matoolkit.store.locking import IDS

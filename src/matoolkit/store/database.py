@@ -140,14 +140,7 @@ def _engine(address: URL, *, durable: bool) -> Engine:
 
         prepare_postgresql(engine)
         settle_plans(engine)
-        event.listen(engine, "connect", _prefer_indexes)
     return engine
-
-
-def _prefer_indexes(connection: Any, _record: object) -> None:
-    """Tell PostgreSQL that it is not on a turning disk and that our statements are small."""
-    connection.execute("SET random_page_cost = 1.1; SET jit = off")
-    connection.commit()
 
 
 def prepare_sqlite(engine: Engine, *, synchronous: str) -> None:

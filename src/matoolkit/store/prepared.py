@@ -104,6 +104,8 @@ class Prepared:
         """The driver's error as SQLAlchemy would have told it; a connection that is gone is not used again."""
         gone = self._dialect.is_disconnect(error, connection.connection.dbapi_connection, cursor)  # type: ignore[arg-type]
         if gone:
+            # A restart ends all connections there are: without this, each would be tried, and fail, on its own.
+            connection.engine.pool._invalidate(connection.connection, error)  # noqa: SLF001 - as SQLAlchemy does
             connection.invalidate(error)
         return exc.DBAPIError.instance(
             statement=self._sql,

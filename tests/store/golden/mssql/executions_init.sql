@@ -1,0 +1,34 @@
+-- reading
+SELECT init_executions.id, init_executions.batch_id, init_executions.runbook_version, init_executions.step_name, init_executions.step_index, init_executions.worker_id, init_executions.function_name, init_executions.params_json, init_executions.status, init_executions.job_id, init_executions.job_out, init_executions.first_dispatched_at, init_executions.timeout_sec, init_executions.on_failure, init_executions.is_poll_step, init_executions.poll_interval_sec, init_executions.poll_timeout_sec, init_executions.poll_started_at, init_executions.poll_count, init_executions.retry_count, init_executions.max_retries, init_executions.retry_interval_sec, init_executions.retry_after, NULL AS group_name, NULL AS batch_member_id, NULL AS phase_execution_id, NULL AS generation, NULL AS step_execution_id, NULL AS init_execution_id
+FROM init_executions JOIN (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given ON given.id = init_executions.id;
+
+-- first_open[batch]
+SELECT init_executions.id, init_executions.batch_id, init_executions.runbook_version, init_executions.step_name, init_executions.step_index, init_executions.worker_id, init_executions.function_name, init_executions.params_json, init_executions.status, init_executions.job_id, init_executions.job_out, init_executions.first_dispatched_at, init_executions.timeout_sec, init_executions.on_failure, init_executions.is_poll_step, init_executions.poll_interval_sec, init_executions.poll_timeout_sec, init_executions.poll_started_at, init_executions.poll_count, init_executions.retry_count, init_executions.max_retries, init_executions.retry_interval_sec, init_executions.retry_after, NULL AS group_name, NULL AS batch_member_id, NULL AS phase_execution_id, NULL AS generation, NULL AS step_execution_id, NULL AS init_execution_id
+FROM init_executions JOIN (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given ON init_executions.id = (SELECT TOP 1 other.id
+FROM init_executions AS other
+WHERE other.batch_id = given.id AND other.status IN ('pending', 'dispatched', 'polling') ORDER BY other.runbook_version, other.step_index);
+
+-- ending
+UPDATE init_executions SET status=given.status, job_out=0, completed_at=:now, result_json=given.result_json, error_message=given.error_message, poll_check_at=NULL FROM init_executions, (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]', job_id NVARCHAR(MAX) '$[1]', status NVARCHAR(MAX) '$[2]', result_json NVARCHAR(MAX) '$[3]', error_message NVARCHAR(MAX) '$[4]')) AS given WHERE init_executions.id = given.id AND init_executions.job_id = given.job_id AND init_executions.job_out = 1 AND init_executions.status IN ('dispatched', 'polling');
+
+-- polling
+UPDATE init_executions SET status=:status, job_out=0, result_json=given.result_json, poll_started_at=coalesce(init_executions.poll_started_at, :now), last_polled_at=:now, poll_check_at=given.at FROM init_executions, (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]', job_id NVARCHAR(MAX) '$[1]', at DATETIME2(6) '$[2]', result_json NVARCHAR(MAX) '$[3]', error_message NVARCHAR(MAX) '$[4]')) AS given WHERE init_executions.id = given.id AND init_executions.job_id = given.job_id AND init_executions.job_out = 1 AND init_executions.status IN ('dispatched', 'polling');
+
+-- retrying
+UPDATE init_executions SET status=:status, job_id=NULL, job_out=0, error_message=given.error_message, poll_started_at=NULL, last_polled_at=NULL, poll_check_at=NULL, poll_count=:poll_count, retry_count=(init_executions.retry_count + :retry_count_1), retry_after=given.at FROM init_executions, (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]', job_id NVARCHAR(MAX) '$[1]', at DATETIME2(6) '$[2]', result_json NVARCHAR(MAX) '$[3]', error_message NVARCHAR(MAX) '$[4]')) AS given WHERE init_executions.id = given.id AND init_executions.job_id = given.job_id AND init_executions.job_out = 1 AND init_executions.status IN ('dispatched', 'polling');
+
+-- recording
+UPDATE init_executions SET status=:status, job_out=0, completed_at=coalesce(init_executions.completed_at, :now), result_json=given.result_json, error_message=given.error_message, poll_check_at=NULL FROM init_executions, (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]', job_id NVARCHAR(MAX) '$[1]', status NVARCHAR(MAX) '$[2]', result_json NVARCHAR(MAX) '$[3]', error_message NVARCHAR(MAX) '$[4]')) AS given WHERE init_executions.id = given.id AND init_executions.job_id = given.job_id AND init_executions.job_out = 1;
+
+-- sending
+UPDATE init_executions SET function_name=given.function_name, params_json=given.params_json, status=given.status, job_id=given.job_id, job_out=1, job_not_after=:not_after, first_dispatched_at=coalesce(init_executions.first_dispatched_at, :now), dispatched_at=:now, poll_check_at=NULL, poll_count=given.poll_count, retry_after=NULL FROM init_executions, (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]', expected NVARCHAR(MAX) '$[1]', status NVARCHAR(MAX) '$[2]', job_id NVARCHAR(MAX) '$[3]', function_name NVARCHAR(MAX) '$[4]', params_json NVARCHAR(MAX) '$[5]', poll_count INT '$[6]')) AS given WHERE init_executions.id = given.id AND init_executions.status = given.expected AND init_executions.job_out = 0;
+
+-- refusing
+UPDATE init_executions SET status=given.status, completed_at=:now, error_message=given.error_message, poll_check_at=NULL, retry_after=NULL FROM init_executions, (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]', status NVARCHAR(MAX) '$[1]', error_message NVARCHAR(MAX) '$[2]')) AS given WHERE init_executions.id = given.id AND init_executions.status IN ('pending', 'polling') AND init_executions.job_out = 0;
+
+-- planning
+INSERT INTO init_executions (batch_id, runbook_version, step_name, step_index, worker_id, function_name, timeout_sec, on_failure, is_poll_step, poll_interval_sec, poll_timeout_sec, max_retries, retry_interval_sec) SELECT given.batch_id, given.runbook_version, given.step_name, given.step_index, given.worker_id, given.function_name, given.timeout_sec, given.on_failure, given.is_poll_step, given.poll_interval_sec, given.poll_timeout_sec, given.max_retries, given.retry_interval_sec
+FROM (SELECT * FROM OPENJSON(:given) WITH (parent_id BIGINT '$[0]', member_id BIGINT '$[1]', generation INT '$[2]', batch_id BIGINT '$[3]', runbook_version INT '$[4]', group_name NVARCHAR(MAX) '$[5]', step_name NVARCHAR(MAX) '$[6]', step_index INT '$[7]', worker_id NVARCHAR(MAX) '$[8]', function_name NVARCHAR(MAX) '$[9]', timeout_sec INT '$[10]', on_failure NVARCHAR(MAX) '$[11]', is_poll_step BIT '$[12]', poll_interval_sec INT '$[13]', poll_timeout_sec INT '$[14]', max_retries INT '$[15]', retry_interval_sec INT '$[16]')) AS given
+WHERE NOT (EXISTS (SELECT :param_1 AS anon_1
+FROM init_executions
+WHERE init_executions.step_index = given.step_index AND init_executions.batch_id = given.batch_id AND init_executions.runbook_version = given.runbook_version));

@@ -1,0 +1,20 @@
+-- READ_VERSION
+SELECT runbooks.id, runbooks.name, runbooks.version, runbooks.yaml_content, runbooks.is_active, runbooks.overdue_behavior, runbooks.rerun_init
+FROM runbooks
+WHERE runbooks.name_folded = :named AND runbooks.version = :version;
+
+-- READ_ACTIVE
+SELECT runbooks.id, runbooks.name, runbooks.version, runbooks.yaml_content, runbooks.is_active, runbooks.overdue_behavior, runbooks.rerun_init
+FROM runbooks
+WHERE runbooks.is_active = 1 ORDER BY runbooks.name_folded;
+
+-- LATEST_VERSION
+SELECT coalesce(max(runbooks.version), :coalesce_2) AS coalesce_1
+FROM runbooks
+WHERE runbooks.name_folded = :named;
+
+-- DEACTIVATE
+UPDATE runbooks SET is_active=0 WHERE runbooks.name_folded = :named AND runbooks.is_active = 1;
+
+-- REPORT_ERROR
+UPDATE runbooks SET last_error=:message, last_error_at=:now WHERE runbooks.name_folded = :named AND runbooks.version = :runbook_version;
