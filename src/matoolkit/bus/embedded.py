@@ -100,6 +100,16 @@ class EmbeddedBus:
         """By name."""
         return [Subscription(topic, name) for name in tx.execute(self._statements.subscriptions, topic=topic).scalars()]
 
+    def listeners(self, tx: Transaction, topic: str, property_name: str) -> frozenset[str] | None:
+        """By the filters there are now."""
+        values: set[str] = set()
+        for filter_property, filter_value in tx.execute(self._statements.filters, topic=topic):
+            if filter_property is None:
+                return None
+            if filter_property == property_name:
+                values.add(filter_value)
+        return frozenset(values)
+
     # Sending -----------------------------------------------------------------------------------------------------
 
     def publish(self, tx: Transaction, topic: str, messages: Sequence[Outgoing]) -> None:

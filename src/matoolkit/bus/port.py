@@ -141,6 +141,9 @@ class Bus(Publisher, Protocol):
     def subscriptions(self, tx: Transaction, topic: str) -> list[Subscription]:
         """The subscriptions a topic has now."""
 
+    def listeners(self, tx: Transaction, topic: str, property_name: str) -> frozenset[str] | None:
+        """The values of a property that some subscription of a topic lets through; None when one lets through all."""
+
     def complete(self, tx: Transaction, messages: Sequence[Received]) -> None:
         """Be done with messages: all of them or, with `LockLost`, none once the transaction is undone."""
 

@@ -54,6 +54,11 @@ REFUSE_CLAIMED = """
 
 TAKE = "DELETE FROM bus_messages WHERE {these}"
 
+FILTERS = """
+    SELECT s.filter_property, s.filter_value
+    FROM bus_topics t JOIN bus_subscriptions s ON s.topic_id = t.id WHERE t.name = :topic
+"""
+
 SUBSCRIPTIONS = """
     SELECT s.name FROM bus_topics t JOIN bus_subscriptions s ON s.topic_id = t.id WHERE t.name = :topic ORDER BY s.name
 """
@@ -170,6 +175,7 @@ class Statements:
         self.refuse_claimed = worded(REFUSE_CLAIMED)
         self.take = worded(TAKE)
         self.subscriptions = worded(SUBSCRIPTIONS)
+        self.filters = worded(FILTERS)
         self.complete = worded(COMPLETE)
         self.abandon = worded(ABANDON)
         self.dead_letter = worded(DEAD_LETTER)

@@ -23,7 +23,7 @@ _FAILURES_SHOWN = 5
 @click.option("--members", type=click.IntRange(2, 5000), default=200, show_default=True, help="How many people move.")
 @click.option(
     "--speed",
-    type=click.FloatRange(1, 1000),
+    type=click.FloatRange(20, 1000),
     default=_DEFAULT_SPEED,
     show_default=True,
     help="How much faster than the machine's clock time passes.",

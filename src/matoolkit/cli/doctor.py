@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -20,7 +21,10 @@ def doctor(database_url: str | None, output: str, *, at_rest: bool) -> None:
     from matoolkit.store.database import open_database
     from matoolkit.store.migrate import require_current
 
-    database = open_database(address(database_url))
+    where = address(database_url)
+    if where.get_backend_name() == "sqlite" and where.database and not Path(where.database).is_file():
+        raise click.ClickException(f"there is no database {where.database}; name one with --database-url")
+    database = open_database(where)
     wanted = (*ALWAYS, *AT_REST) if at_rest else ALWAYS
     try:
         require_current(database)

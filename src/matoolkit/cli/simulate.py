@@ -10,12 +10,13 @@ import click
 from matoolkit.cli.options import echo_json, output_option
 
 if TYPE_CHECKING:
+    from matoolkit.simulation.history import Outcome
     from matoolkit.simulation.soak import Report
 
 
 @click.command()
 @click.option("--seeds", type=click.IntRange(1), default=200, show_default=True, help="How many histories to live.")
-@click.option("--seed", type=int, default=None, help="Live only this one, and show its violations and its trace.")
+@click.option("--seed", type=int, default=None, help="Live only this one, and show its violations.")
 @click.option("--from", "first", type=int, default=0, show_default=True, help="The first seed.")
 @click.option(
     "--processes", type=click.IntRange(1), default=None, help="How many at a time; as many as there are cores."
@@ -27,11 +28,12 @@ def simulate(
     seeds: int, seed: int | None, first: int, processes: int | None, *, trace: bool, require_coverage: bool, output: str
 ) -> None:
     """Live whole waves under a virtual clock, with faults drawn from seeds, and check that nothing is lost."""
-    if seed is not None:
-        _one(seed, trace=trace)
-        return
-    from matoolkit.simulation.soak import soak
+    from matoolkit.simulation.soak import be_quiet, soak
 
+    be_quiet()
+    if seed is not None:
+        _one(seed, trace=trace, output=output)
+        return
     shown = sys.stderr.isatty()
 
     def progress(report: Report) -> None:
@@ -58,23 +60,39 @@ def simulate(
         sys.exit(1)
 
 
-def _one(seed: int, *, trace: bool) -> None:
+def _one(seed: int, *, trace: bool, output: str) -> None:
     from matoolkit.simulation.history import Simulator
     from matoolkit.simulation.soak import plan_for
 
     plan = plan_for(seed)
     outcome = Simulator().live(seed, plan)
+    if output == "json":
+        echo_json(
+            {
+                "seed": seed,
+                "mode": plan.mode,
+                "commits": outcome.commits,
+                "violations": list(outcome.violations),
+                "digest": outcome.digest,
+                "trace": [str(line) for line in outcome.trace] if trace else [],
+            }
+        )
+    else:
+        _show_one(plan.mode, outcome, trace=trace)
+    if outcome.violations:
+        sys.exit(1)
+
+
+def _show_one(mode: str, outcome: Outcome, *, trace: bool) -> None:
     if trace:
         for line in outcome.trace:
             click.echo(str(line))
     for violation in outcome.violations:
         click.echo(f"Violation: {violation}")
     click.echo(
-        f"seed {seed} ({plan.mode}): {outcome.commits} commits, {len(outcome.violations)} violations, "
+        f"seed {outcome.seed} ({mode}): {outcome.commits} commits, {len(outcome.violations)} violations, "
         f"trace {outcome.digest[:16]}"
     )
-    if outcome.violations:
-        sys.exit(1)
 
 
 def _show(report: Report) -> None:

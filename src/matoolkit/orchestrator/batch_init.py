@@ -10,6 +10,7 @@ from matoolkit.orchestrator.decisions import still_wanted
 from matoolkit.orchestrator.planning import planned
 from matoolkit.store import batches as batch_store
 from matoolkit.store import inits as init_store
+from matoolkit.store import members as member_store
 from matoolkit.store import phases as phase_store
 from matoolkit.store import runbooks as runbook_store
 from matoolkit.store.executions import inits
@@ -48,6 +49,7 @@ def advance(work: Work, batch: Batch, version: int, *, overdue: bool = False) ->
             batch_store.init_rerun_over(work.tx, batch.id, version)
         else:
             batch_store.activate(work.tx, batch.id)
+            work.tx.execute(member_store.CLEAR_CATCH_UP, batch=batch.id)
         work.batches_to_close.add(batch.id)
         return
     if not work.can_be_sent(upcoming, overdue=overdue):

@@ -33,6 +33,8 @@ def close(tx: Transaction, library: Library, closing: Closing, now: datetime) ->
         if phase.batch_id not in batches:
             continue  # over since the first look: whoever ended its last step looks after that
         last = _last_step(tx, library, phase)
+        if last is None:
+            continue
         any_through, any_failed = phase_store.outcome(tx, phase, last)
         status, reason = phase_outcome(any_through=any_through, any_failed=any_failed)
         phase_store.close(tx, phase, status, reason, now)
@@ -41,7 +43,9 @@ def close(tx: Transaction, library: Library, closing: Closing, now: datetime) ->
             tx.execute(member_store.COMPLETE_BATCH, batch=batch, now=now)
 
 
-def _last_step(tx: Transaction, library: Library, phase: phase_store.Phase) -> int:
+def _last_step(tx: Transaction, library: Library, phase: phase_store.Phase) -> int | None:
     batch = batch_store.read(tx, [phase.batch_id])[phase.batch_id]
+    if not library.can_read(tx, batch.runbook_name, phase.runbook_version):
+        return None
     defined = library.runbook(tx, batch.runbook_name, phase.runbook_version).phase(phase.phase_name)
     return -1 if defined is None else len(defined.steps) - 1

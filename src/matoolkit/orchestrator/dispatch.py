@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,7 +18,7 @@ from matoolkit.store.executions import EXECUTIONS
 from matoolkit.store.states import ExecutionStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from matoolkit.messages import Kind
     from matoolkit.orchestrator.work import Work
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from matoolkit.store.batches import Batch
     from matoolkit.store.executions import Execution
     from matoolkit.store.members import Member
+
+log = logging.getLogger(__name__)
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -51,7 +55,7 @@ def send(
     refused: list[tuple[Execution, str]] = []
     resolving = _Resolving(work)
     not_after = work.now + work.settings.job_lifetime
-    for execution in executions:
+    for execution in _with_worker(work, executions):
         batch = batches[execution.batch_id]
         member = None if execution.member_id is None else members[execution.member_id]
         job = job_id(kind, execution.id, retry=execution.retry_count, poll=0)
@@ -84,7 +88,7 @@ def send_polls(work: Work, kind: Kind, executions: Iterable[Execution], batches:
     """Ask again: the same function with the same parameters."""
     rows: list[tuple[Any, ...]] = []
     not_after = work.now + work.settings.job_lifetime
-    for execution in executions:
+    for execution in _with_worker(work, executions):
         poll = execution.poll_count + 1
         job = job_id(kind, execution.id, retry=execution.retry_count, poll=poll)
         parameters = execution.params_json or "{}"
@@ -93,6 +97,18 @@ def send_polls(work: Work, kind: Kind, executions: Iterable[Execution], batches:
         batch = batches[execution.batch_id]
         work.send_job(_message(work, execution, batch, job, (execution.function_name, _decode(parameters))))
     EXECUTIONS[kind].send(work.tx, rows, work.now, not_after)
+
+
+def _with_worker(work: Work, executions: Iterable[Execution]) -> Iterator[Execution]:
+    """Those somebody would run. The others stay as they are, and are looked at again by reconciliation."""
+    missing: Counter[str] = Counter()
+    for execution in executions:
+        if work.has_worker(execution.worker_id):
+            yield execution
+        else:
+            missing[execution.worker_id] += 1
+    for worker, count in sorted(missing.items()):
+        log.warning("%d jobs wait, because no worker '%s' has ever registered", count, worker)
 
 
 class _Resolving:

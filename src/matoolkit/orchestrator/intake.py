@@ -53,6 +53,8 @@ class Intake:
         self._size = size
         self._careful = True
         """Lock before handling: after a failure, and at the start, as the last process may have died of a message."""
+        self._held: Sequence[Received] = ()
+        """Locked and not settled, because the database went away in between."""
 
     def take_in(self) -> tuple[int, Closing | None]:
         """Handle what is there; how many messages that was, and what may have to be closed thereby."""
@@ -73,10 +75,12 @@ class Intake:
         return len(messages), closing
 
     def _take_in_carefully(self) -> tuple[int, Closing | None]:
-        with self._database.transaction() as tx:
-            messages = self._bus.receive(tx, self._subscription, self._size)
+        if not self._held:
+            with self._database.transaction() as tx:
+                self._held = self._bus.receive(tx, self._subscription, self._size)
+        messages = self._held
         closing = self._settle(messages)
-        self._careful = False
+        self._held, self._careful = (), False
         return len(messages), closing
 
     def _settle(self, messages: Sequence[Received]) -> Closing | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from matoolkit.store.batches import Batch
     from matoolkit.store.database import Transaction
     from matoolkit.store.executions import Execution
+
+log = logging.getLogger(__name__)
 
 _KEPT = 64
 
@@ -50,6 +53,15 @@ class Library:
         if len(self._parsed) > _KEPT:
             self._parsed.popitem(last=False)
         return parsed
+
+    def can_read(self, tx: Transaction, name: str, version: int) -> bool:
+        """Whether a version can be read; if not, the log says why."""
+        try:
+            self.runbook(tx, name, version)
+        except RunbookMissing as error:
+            log.warning("%s", error)
+            return False
+        return True
 
     def step(self, tx: Transaction, batch: Batch, execution: Execution) -> Step:
         """The step an execution was made for."""

@@ -95,11 +95,11 @@ class Orchestrator:
 
     def reconcile(self) -> None:
         """Find what is stuck and move it on; a part that fails keeps none of the others from it."""
-        failures: list[MatoolkitError] = []
+        failures: list[Exception] = []
         for part in self._reconciliation.parts:
             try:
                 self._reconcile(part)
-            except MatoolkitError as error:
+            except Exception as error:  # noqa: BLE001 - the first of them is raised when all parts have had their turn
                 log.warning("a part of reconciliation failed: %s", error)
                 failures.append(error)
         if failures:
@@ -167,8 +167,23 @@ class Orchestrator:
         _settle_returns(work)
 
     def _drain(self, subscription: Subscription, handle: Callable[[Work, Sequence[Any]], None]) -> int:
+        try:
+            return self._drain_some(subscription, handle, self.settings.set_size)
+        except MatoolkitError as error:
+            if error.retryable:
+                raise
+            log.warning("dead letters of %s could not be handled together: %s", subscription.name, error)
+        try:
+            return self._drain_some(subscription, handle, 1)
+        except MatoolkitError as error:
+            if error.retryable:
+                raise
+            log.exception("a dead letter of %s cannot be handled and was put aside", subscription.name)
+            return self._drain_some(subscription, _keep, 1)
+
+    def _drain_some(self, subscription: Subscription, handle: Callable[[Work, Sequence[Any]], None], limit: int) -> int:
         with self._database.transaction() as tx:
-            dead = self._bus.take_dead(tx, subscription, self.settings.set_size)
+            dead = self._bus.take_dead(tx, subscription, limit)
             if not dead:
                 return 0
             work = self._begin(tx)

@@ -22,9 +22,10 @@ from matoolkit.store.executions import inits
 from matoolkit.store.locking import lock_batches, lock_members, share_batches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from matoolkit.orchestrator.work import Work
+    from matoolkit.store.members import Member
 
 _SIZE = 500
 _WINDOW = 20_000
@@ -61,18 +62,21 @@ class Reconciliation:
         if after and not self._looked_at:
             # There was nobody behind those who were looked at last time: from the beginning again.
             idle, self._looked_at = stuck.idle_members(work.tx, 0, before, _WINDOW)
-        idle = idle[:_SIZE]
+        if len(idle) > _SIZE:
+            idle = idle[:_SIZE]
+            self._looked_at = idle[-1][0]
         if idle:
             share_batches(work.tx, {batch for _member, batch in idle})
             lock_members(work.tx, [member for member, _batch in idle])
             members = member_store.read(work.tx, [member for member, _batch in idle])
             batches = batch_store.read(work.tx, {each.batch_id for each in members.values()})
-            progression.advance(work, members, batches, overdue=True)
+            kept = {each.id: each for each in _of_readable(work, list(members.values()))}
+            progression.advance(work, kept, batches, overdue=True)
 
 
 def _removals_owed(work: Work) -> None:
     """Members who left and whose leaving nobody has handled."""
-    owed = member_store.owed_removal(work.tx, _SIZE)
+    owed = _of_readable(work, member_store.owed_removal(work.tx, _SIZE))
     if owed:
         share_batches(work.tx, {each.batch_id for each in owed})
         lock_members(work.tx, [each.id for each in owed])
@@ -82,7 +86,7 @@ def _removals_owed(work: Work) -> None:
 
 def _catch_up_owed(work: Work) -> None:
     """Members who joined late, or came back, and have not been started."""
-    owed = member_store.owed_catch_up(work.tx, _SIZE)
+    owed = _of_readable(work, member_store.owed_catch_up(work.tx, _SIZE))
     if owed:
         share_batches(work.tx, {each.batch_id for each in owed})
         lock_members(work.tx, [each.id for each in owed])
@@ -103,7 +107,7 @@ def _stalled_inits(work: Work) -> None:
     lock_batches(work.tx, waiting)
     for batch in batch_store.read(work.tx, waiting).values():
         version = batch.rerunning_init_version if batch.is_active else batch.runbook_version
-        if version is not None:
+        if version is not None and work.library.can_read(work.tx, batch.runbook_name, version):
             steps = work.library.runbook(work.tx, batch.runbook_name, version).init
             inits.plan(work.tx, planned(steps, batch_id=batch.id, version=version))
             batch_init.advance(work, batch, version, overdue=True)
@@ -145,3 +149,12 @@ def _closing(work: Work) -> Closing:
         frozenset(phase for phase, _batch in closable),
         frozenset(batch for _phase, batch in closable) | frozenset(batch_store.done(work.tx, _SIZE)),
     )
+
+
+def _of_readable(work: Work, members: Sequence[Member]) -> list[Member]:
+    """Those whose batch runs a runbook that can be read: one that cannot must not hold up the others."""
+    batches = batch_store.read(work.tx, {each.batch_id for each in members})
+    readable = {
+        each.id for each in batches.values() if work.library.can_read(work.tx, each.runbook_name, each.runbook_version)
+    }
+    return [each for each in members if each.batch_id in readable]

@@ -68,6 +68,8 @@ class Work:
     batches_to_close: set[int] = field(default_factory=set)
     members_to_return: set[int] = field(default_factory=set)
     """Whose leaving is over: those who have come back meanwhile may start."""
+    _workers: frozenset[str] | None = None
+    _workers_read: bool = False
     _events: list[Outgoing] = field(default_factory=list)
     _jobs: list[Outgoing] = field(default_factory=list)
 
@@ -81,6 +83,13 @@ class Work:
         if execution.retry_after is None:
             return True
         return overdue and execution.retry_after + self.settings.stall_after < self.now
+
+    def has_worker(self, worker_id: str) -> bool:
+        """Whether anybody takes a worker's jobs: a topic silently drops what no filter lets through."""
+        if not self._workers_read:
+            self._workers = self.bus.listeners(self.tx, self.settings.jobs_topic, "WorkerId")
+            self._workers_read = True
+        return self._workers is None or worker_id in self._workers
 
     def send_event(self, event: Event, at: datetime | None = None) -> None:
         """Have an event sent, at a time if one is given."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from matoolkit.orchestrator.checks import Concerned
     from matoolkit.orchestrator.decisions import Decision
     from matoolkit.orchestrator.work import Work
+    from matoolkit.store.batches import Batch
     from matoolkit.store.executions import Execution
 
 _encode = msgspec.json.Encoder().encode
@@ -57,12 +58,12 @@ def handle(work: Work, results: Sequence[WorkerResult]) -> None:
         if not isinstance(decision, Stale):
             decided.setdefault(execution.kind, []).append((execution, decision))
     for kind, decisions in sorted(decided.items()):
-        _write(work, kind, decisions)
+        _write(work, kind, decisions, found)
     _remember_outputs(work, decided, found)
     _follow(work, decided, found)
 
 
-def _write(work: Work, kind: Kind, decisions: Decided) -> None:
+def _write(work: Work, kind: Kind, decisions: Decided, found: Concerned) -> None:
     """The executions themselves."""
     ended: list[tuple[Any, ...]] = []
     polled: list[tuple[Any, ...]] = []
@@ -79,7 +80,7 @@ def _write(work: Work, kind: Kind, decisions: Decided) -> None:
                 polled.append((*key, ask_at, result_json, None))
             case TryAgain(error, at):
                 retried.append((*key, at, None, error))
-                work.send_event(_retry_check(execution), at)
+                work.send_event(_retry_check(execution, found.batch(execution)), at)
             case TooLate(result_json, error):
                 late.append((*key, ExecutionStatus.CANCELLED, result_json, error))
             case Stale():
@@ -93,8 +94,9 @@ def _write(work: Work, kind: Kind, decisions: Decided) -> None:
     executions.record_late(work.tx, late, work.now)
 
 
-def _retry_check(execution: Execution) -> RetryCheck:
+def _retry_check(execution: Execution, batch: Batch) -> RetryCheck:
     return RetryCheck(
+        runbook_name=batch.runbook_name,
         runbook_version=execution.runbook_version,
         batch_id=execution.batch_id,
         retry_count=execution.retry_count + 1,

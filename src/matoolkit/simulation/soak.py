@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import time
@@ -42,6 +43,11 @@ class Report:
         self.failures += other.failures
         self.lived_twice += other.lived_twice
         self.coverage.merge(other.coverage)
+
+
+def be_quiet() -> None:
+    """Faults are made on purpose here, and each would be logged."""
+    logging.getLogger("matoolkit").setLevel(logging.CRITICAL)
 
 
 def plan_for(seed: int) -> Plan:
@@ -88,5 +94,5 @@ def _lived(chunks: Sequence[Sequence[int]], processes: int) -> Iterator[Report]:
     if processes <= 1:
         yield from map(live_all, chunks)
         return
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+    with multiprocessing.get_context("spawn").Pool(processes, initializer=be_quiet) as pool:
         yield from pool.imap_unordered(live_all, chunks)

@@ -23,8 +23,8 @@ from sqlalchemy import (
 from matoolkit.store.guards import checked
 from matoolkit.store.locking import IDS, for_update
 from matoolkit.store.rows import Rows
-from matoolkit.store.schema import batch_members
-from matoolkit.store.states import MemberStatus
+from matoolkit.store.schema import batch_members, batches
+from matoolkit.store.states import BatchStatus, MemberStatus
 from matoolkit.store.types import UtcDateTime
 
 if TYPE_CHECKING:
@@ -118,8 +118,18 @@ REACTIVATE_COMPLETED = (
     .values(status=MemberStatus.ACTIVE, completed_at=None)
 )
 OWED_CATCH_UP = (
-    select(*_COLUMNS).where(_m.catch_up_due == true()).order_by(_m.id).limit(bindparam("size", type_=Integer))
+    select(*_COLUMNS)
+    .join(batches, batches.c.id == _m.batch_id)
+    .where(_m.catch_up_due == true(), batches.c.status == BatchStatus.ACTIVE)
+    .order_by(_m.id)
+    .limit(bindparam("size", type_=Integer))
 )
+CLEAR_CATCH_UP = (
+    update(batch_members)
+    .where(_m.batch_id == bindparam("batch"), _m.catch_up_due == true(), _m.generation == 1)
+    .values(catch_up_due=false())
+)
+"""Who joined before any phase started, and never left, has missed nothing."""
 OWED_REMOVAL = select(*_COLUMNS).where(_m.removal_due == true()).order_by(_m.id).limit(bindparam("size", type_=Integer))
 COUNT_BY_STATUS = (
     select(_m.status, func.count()).where(_m.batch_id == bindparam("batch")).group_by(_m.status).order_by(_m.status)

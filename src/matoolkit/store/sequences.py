@@ -9,7 +9,9 @@ from sqlalchemy import (
     CompoundSelect,
     Integer,
     Table,
+    and_,
     bindparam,
+    exists,
     null,
     or_,
     select,
@@ -74,15 +76,26 @@ BUSY_OR_LEAVING: CompoundSelect[Any] = union_all(
 
 
 def _waiting(table: Table, *columns: str) -> Any:
+    owner, other = columns[0], table.alias("other")
+    before = bindparam("before", type_=UtcDateTime)
+    under_way = exists().where(
+        other.c[owner] == table.c[owner],
+        or_(
+            other.c.job_out == true(),
+            other.c.status == ExecutionStatus.POLLING,
+            and_(other.c.status == ExecutionStatus.PENDING, other.c.retry_after >= before),
+        ),
+    )
     return (
         select(*(table.c[column] for column in columns))
         .where(
-            table.c[columns[0]].is_not(None),
+            table.c[owner].is_not(None),
             table.c.status == ExecutionStatus.PENDING,
-            or_(table.c.retry_after.is_(None), table.c.retry_after < bindparam("before", type_=UtcDateTime)),
+            or_(table.c.retry_after.is_(None), table.c.retry_after < before),
+            ~under_way,
         )
         .distinct()
-        .order_by(table.c[columns[0]])
+        .order_by(table.c[owner])
         .limit(bindparam("size", type_=Integer))
     )
 
