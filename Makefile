@@ -43,13 +43,14 @@ format: $(INSTALLED) ## Format the code and mend what can be mended by itself
 bench: $(INSTALLED) ## Measure speed and memory
 	$(BIN)/python -m benchmarks
 
-soak: $(INSTALLED) ## Simulate many seeded histories full of faults (SEEDS=20000)
+soak: $(INSTALLED) ## Simulate many seeded histories full of faults (SEEDS=20000), and crash PostgreSQL under load
 	$(BIN)/matoolkit simulate --seeds $(SEEDS)
+	$(BIN)/python -m pytest -m soak -rP
 
 lock: $(INSTALLED) ## Bring requirements/ up to date with pyproject.toml (UPGRADE=--upgrade: to the newest versions)
 	$(PIP) install --require-hashes --only-binary :all: -r requirements/lock.txt
 	$(COMPILE) pyproject.toml --output-file requirements/base.txt
-	$(COMPILE) pyproject.toml --group dev --constraint requirements/base.txt --output-file requirements/dev.txt
+	$(COMPILE) pyproject.toml --all-extras --group dev --constraint requirements/base.txt --output-file requirements/dev.txt
 	$(COMPILE) --group lock --output-file requirements/lock.txt
 
 clean: ## Remove .venv and every cache

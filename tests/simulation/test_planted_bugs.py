@@ -15,13 +15,12 @@ from matoolkit.orchestrator.orchestrator import Orchestrator
 from matoolkit.orchestrator.work import Closing, Work
 from matoolkit.simulation.faults import Likelihoods
 from matoolkit.simulation.history import Plan, Simulator
-from matoolkit.store import batches as batch_store
 from matoolkit.store import database as store_database
 from matoolkit.store import members as member_store
 from matoolkit.store import phases as phase_store
 from matoolkit.store import sequences as sequence_store
 from matoolkit.store.batches import Batch
-from matoolkit.store.states import BatchStatus
+from matoolkit.store.states import PhaseStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -102,18 +101,17 @@ def ignore_the_stale_job_id(patch: Patch) -> None:
 
 @bug
 def forget_the_lock_when_closing(patch: Patch) -> None:
-    """Batches are closed on what was read some transactions ago, without looking again under the lock."""
+    """Phases are closed on what was read some transactions ago, without looking again under the lock."""
 
     def close(self: Any, closing: Closing | None) -> None:
+        closing = closing or Closing()
         remembered = self.__dict__.setdefault("remembered", [])
         with self._database.transaction() as tx:
-            for batch in remembered:
-                if batch_store.complete(tx, batch, BatchStatus.COMPLETED, self._clock.now()):
-                    tx.execute(member_store.COMPLETE_BATCH, batch=batch, now=self._clock.now())
+            for phase in remembered:
+                phase_store.close(tx, phase, PhaseStatus.COMPLETED, None, self._clock.now())
         with self._database.transaction() as tx:
-            closing = closing or Closing()
-            completion.close(tx, self._library, Closing(phases=closing.phases), self._clock.now())
-            remembered[:] = [batch for batch, *_outcome in batch_store.done_among(tx, closing.batches)]
+            remembered[:] = phase_store.closable_among(tx, closing.phases)
+            completion.close(tx, self._library, Closing(batches=closing.batches), self._clock.now())
 
     patch.setattr(Orchestrator, "close", close)
 

@@ -32,10 +32,13 @@ UPDATE batch_members SET status=:status, completed_at=:completed_at WHERE batch_
 
 -- OWED_CATCH_UP
 SELECT batch_members.id, batch_members.batch_id, batch_members.member_key, batch_members.status, batch_members.generation, batch_members.data_json, batch_members.worker_data_json, batch_members.catch_up_due, batch_members.removal_due
-FROM batch_members
-WHERE batch_members.catch_up_due = 1 ORDER BY batch_members.id
+FROM batch_members JOIN batches ON batches.id = batch_members.batch_id
+WHERE batch_members.catch_up_due = 1 AND batches.status = 'active' ORDER BY batch_members.id
  OFFSET 0 ROWS
  FETCH FIRST :size ROWS ONLY;
+
+-- CLEAR_CATCH_UP
+UPDATE batch_members SET catch_up_due=0 WHERE batch_members.batch_id = :batch AND batch_members.catch_up_due = 1 AND batch_members.generation = :generation_1;
 
 -- OWED_REMOVAL
 SELECT batch_members.id, batch_members.batch_id, batch_members.member_key, batch_members.status, batch_members.generation, batch_members.data_json, batch_members.worker_data_json, batch_members.catch_up_due, batch_members.removal_due

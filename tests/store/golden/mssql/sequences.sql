@@ -36,20 +36,26 @@ WHERE removal_executions.status IN ('pending', 'dispatched', 'polling');
 -- WAITING_ROLLBACKS[failed_step]
 SELECT DISTINCT rollback_executions.step_execution_id, rollback_executions.batch_member_id
 FROM rollback_executions
-WHERE rollback_executions.step_execution_id IS NOT NULL AND rollback_executions.status = 'pending' AND (rollback_executions.retry_after IS NULL OR rollback_executions.retry_after < :before) ORDER BY rollback_executions.step_execution_id
+WHERE rollback_executions.step_execution_id IS NOT NULL AND rollback_executions.status = 'pending' AND (rollback_executions.retry_after IS NULL OR rollback_executions.retry_after < :before) AND NOT (EXISTS (SELECT *
+FROM rollback_executions AS other
+WHERE other.step_execution_id = rollback_executions.step_execution_id AND (other.job_out = 1 OR other.status = 'polling' OR other.status = 'pending' AND other.retry_after >= :before))) ORDER BY rollback_executions.step_execution_id
  OFFSET 0 ROWS
  FETCH FIRST :size ROWS ONLY;
 
 -- WAITING_ROLLBACKS[failed_init]
 SELECT DISTINCT rollback_executions.init_execution_id, rollback_executions.batch_member_id
 FROM rollback_executions
-WHERE rollback_executions.init_execution_id IS NOT NULL AND rollback_executions.status = 'pending' AND (rollback_executions.retry_after IS NULL OR rollback_executions.retry_after < :before) ORDER BY rollback_executions.init_execution_id
+WHERE rollback_executions.init_execution_id IS NOT NULL AND rollback_executions.status = 'pending' AND (rollback_executions.retry_after IS NULL OR rollback_executions.retry_after < :before) AND NOT (EXISTS (SELECT *
+FROM rollback_executions AS other
+WHERE other.init_execution_id = rollback_executions.init_execution_id AND (other.job_out = 1 OR other.status = 'polling' OR other.status = 'pending' AND other.retry_after >= :before))) ORDER BY rollback_executions.init_execution_id
  OFFSET 0 ROWS
  FETCH FIRST :size ROWS ONLY;
 
 -- WAITING_REMOVALS
 SELECT DISTINCT removal_executions.batch_member_id
 FROM removal_executions
-WHERE removal_executions.batch_member_id IS NOT NULL AND removal_executions.status = 'pending' AND (removal_executions.retry_after IS NULL OR removal_executions.retry_after < :before) ORDER BY removal_executions.batch_member_id
+WHERE removal_executions.batch_member_id IS NOT NULL AND removal_executions.status = 'pending' AND (removal_executions.retry_after IS NULL OR removal_executions.retry_after < :before) AND NOT (EXISTS (SELECT *
+FROM removal_executions AS other
+WHERE other.batch_member_id = removal_executions.batch_member_id AND (other.job_out = 1 OR other.status = 'polling' OR other.status = 'pending' AND other.retry_after >= :before))) ORDER BY removal_executions.batch_member_id
  OFFSET 0 ROWS
  FETCH FIRST :size ROWS ONLY;
