@@ -56,7 +56,7 @@ class Likelihoods:
     come_back: float = 0.35
     change_data: float = 0.10
     publish: float = 0.014
-    cancel: float = 0.007
+    cancel: float = 0.012
 
 
 CALM = Likelihoods(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 WORKERS = ("worker-1", "worker-2")
 _MINUTES = (30, 20, 10, 10, 0)
+_IN_FIRST = 0.75
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +46,9 @@ def draw(seed: int, chance: Random, shape: Shape) -> Scenario:
     # JSON is YAML, and quicker to write.
     versions = [msgspec.json.encode(_changed(chance, shape, first, number)).decode() for number in (1, 2, 3)]
     starts = tuple(45 + 15 * index for index in range(chance.randint(1, shape.batches)))
+    # Most people are in the first batch, so that the second is small enough to lose everybody now and then.
     people = {
-        f"User{number}@contoso.example": chance.randrange(len(starts))
+        f"User{number}@contoso.example": 0 if chance.random() < _IN_FIRST else chance.randrange(len(starts))
         for number in range(chance.randint(*shape.members))
     }
     return Scenario(seed, "wave", versions, people, starts)
