@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 
@@ -21,6 +22,8 @@ class Plan:
     """How many members a wave has."""
     steps: int
     """How many steps each of them goes through."""
+    large: Mapping[str, int]
+    """How many members the large wave has, by the name of the database."""
     repeat: int
     """How many times each figure is taken; the report shows the median and the range."""
     folder: Path

@@ -26,6 +26,8 @@ _SUITES = {
 }
 """Where each suite's function is. They are imported only when run, so that none counts in another's memory; the order
 is the order of the report."""
+_LARGE = {"sqlite": 100_000, "postgresql": 20_000}
+"""Members of the large wave: as many as are promised where it fits in the time of a run."""
 
 
 class Suite(Protocol):
@@ -51,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             plan = Plan(
                 members=options.members,
                 steps=options.steps,
+                large={store: options.members_large or members for store, members in _LARGE.items()},
                 repeat=options.repeat,
                 folder=folder / name,
                 sqlite=options.store != "postgresql",
@@ -68,6 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--members", type=_positive, default=1000, help="members in the wave (%(default)s)")
+    parser.add_argument(
+        "--members-large", type=_positive, help=f"members in the large wave ({', '.join(map(str, _LARGE.values()))})"
+    )
     parser.add_argument("--steps", type=_positive, default=5, help="steps of each member (%(default)s)")
     parser.add_argument("--repeat", type=_positive, default=3, help="times each figure is taken (%(default)s)")
     parser.add_argument("--store", choices=("sqlite", "postgresql", "both"), default="both")

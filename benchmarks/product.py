@@ -1,0 +1,158 @@
+"""The product as it is measured: everything in one process, with workers whose functions do nothing."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from threading import Event, current_thread
+from typing import TYPE_CHECKING
+
+from matoolkit.bus import EmbeddedBus, Names, Topology
+from matoolkit.clock import SystemClock
+from matoolkit.hosts.loops import Loops
+from matoolkit.orchestrator import Orchestrator
+from matoolkit.runbooks import load_runbook
+from matoolkit.scheduler.batches import create_batch
+from matoolkit.scheduler.due import Announcer, start_due_phases
+from matoolkit.simulation.noop import NoopWorker
+from matoolkit.store import batches, phases, runbooks
+from matoolkit.store.database import Database, open_database
+from matoolkit.store.states import BatchStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from matoolkit.bus import Subscription
+    from matoolkit.store.database import Transaction
+
+PARALLELISM = 64
+CROWD, ALONE = "worker-01", "worker-02"
+"""The workers, and the runbooks whose steps are theirs: one for the wave, one for who comes alone."""
+_LONGEST_PAUSE = 600.0
+
+
+class Watched(Database):
+    """A database that knows how long the longest transaction of each thread was."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database.engine)
+        self._inner = database
+        self.longest: dict[str, float] = {}
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """From when it has begun until it is committed."""
+        with self._inner.transaction() as tx:
+            begun = time.perf_counter()
+            yield tx
+        name = current_thread().name
+        self.longest[name] = max(self.longest.get(name, 0), time.perf_counter() - begun)
+
+
+class Engine:
+    """The product in one process: a thread for events, one for results, one for each worker."""
+
+    def __init__(self, url: str, steps: int) -> None:
+        self.steps, self.results, self.progressed = steps, 0, Event()
+        self.milestones: dict[int, Callable[[], None]] = {}
+        self.database = open_database(url)
+        self.watched = Watched(self.database)
+        self.bus = EmbeddedBus(self.database)
+        self.clock = SystemClock()
+        self.orchestrator = Orchestrator(self.watched, self.bus, self.clock)
+        self.loops = Loops()
+        names = Names()
+        rules = [names.worker(worker) for worker in (CROWD, ALONE)]
+        with self.database.transaction() as tx:
+            self.bus.declare(tx, names.topology())
+            self.bus.declare(tx, Topology(subscriptions=tuple(rules)))
+            for worker in (CROWD, ALONE):
+                runbooks.publish(
+                    tx, name=worker, yaml_content=runbook(worker, steps), now=self.clock.now(), by="benchmark"
+                )
+        self._workers = {rule.subscription: self._worker(rule.subscription) for rule in rules}
+
+    def run(self) -> None:
+        """Start the threads."""
+        orchestrator = self.orchestrator
+        self.loops.consume("events", orchestrator.handle_events, self.bus, [orchestrator.events_subscription])
+        self.loops.consume("results", self._handle_results, self.bus, [orchestrator.results_subscription])
+        for subscription, work in self._workers.items():
+            self.loops.consume(subscription.name, work, self.bus, [subscription])
+
+    def load(self, worker: str, members: int) -> int:
+        """A batch whose only phase is due."""
+        now = self.clock.now()
+        with self.database.transaction() as tx:
+            published = next(each for each in runbooks.active(tx) if each.name == worker)
+            return create_batch(
+                tx,
+                Announcer(self.bus),
+                published,
+                load_runbook(published.yaml_content),
+                start_time=now,
+                members=[member(number) for number in range(members)],
+                now=now,
+            )
+
+    def start_phases(self) -> None:
+        """What the scheduler's tick does."""
+        with self.database.transaction() as tx:
+            start_due_phases(tx, Announcer(self.bus), self.clock.now())
+
+    def finish(self, batch: int, results: int) -> float:
+        """When, by the performance counter, a batch was over, which takes so many results."""
+        wanted = self.results + results
+        while True:
+            if not self.progressed.wait(_LONGEST_PAUSE):
+                raise TimeoutError("nothing moves any more")
+            self.progressed.clear()
+            if self.results >= wanted and self.is_over(batch):
+                return time.perf_counter()
+
+    def is_over(self, batch: int) -> bool:
+        """Whether a batch has ended; that it ended well is insisted on."""
+        with self.database.reading() as tx:
+            status = batches.read(tx, [batch])[batch].status
+        if status not in (BatchStatus.ACTIVE, BatchStatus.COMPLETED):
+            raise AssertionError(f"the batch is {status}")
+        return status == BatchStatus.COMPLETED
+
+    def is_expanded(self, batch: int) -> bool:
+        """Whether every member's steps are written."""
+        with self.database.reading() as tx:
+            return all(each.expanded_at is not None for each in phases.of_batches(tx, [batch])[batch])
+
+    def _handle_results(self) -> int:
+        handled = self.orchestrator.handle_results()
+        if handled:
+            self.results += handled
+            self.progressed.set()
+            for reached in [results for results in self.milestones if results <= self.results]:
+                self.milestones.pop(reached)()
+        return handled
+
+    def _worker(self, subscription: Subscription) -> Callable[[], int]:
+        return NoopWorker(self.bus, subscription, self.clock, parallelism=PARALLELISM).work
+
+
+_FUNCTION = "function: Do-Nothing, params: {UserPrincipalName: '{{Key}}', DisplayName: '{{Name}}'}}"
+_HEAD = """
+data_source: {type: sql, connection: SQL_X, query: q, primary_key: Key, batch_time_column: Time}
+phases:
+  - name: move
+    offset: T-0
+    steps:
+"""
+
+
+def runbook(worker: str, steps: int) -> str:
+    """A phase of no-op steps with two templated parameters each."""
+    lines = [f"      - {{name: step-{index}, worker_id: {worker}, {_FUNCTION}" for index in range(steps)]
+    return f"name: {worker}{_HEAD}" + "\n".join(lines)
+
+
+def member(number: int) -> tuple[str, str]:
+    """A member's key and data."""
+    key = f"user{number}@contoso.example"
+    return key, f'{{"Key":"{key}","Name":"Ada Lovelace {number}","Department":"Research","Region":"EUR"}}'
