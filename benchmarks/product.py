@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from threading import Event, current_thread
 from typing import TYPE_CHECKING
 
+from matoolkit.batches.announcing import Announcer
+from matoolkit.batches.making import create_batch
 from matoolkit.bus import EmbeddedBus, Names, Topology
 from matoolkit.clock import SystemClock
 from matoolkit.hosts.loops import Loops
 from matoolkit.orchestrator import Orchestrator
 from matoolkit.runbooks import load_runbook
-from matoolkit.scheduler.batches import create_batch
-from matoolkit.scheduler.due import Announcer, start_due_phases
+from matoolkit.scheduler.due import start_due_phases
 from matoolkit.simulation.noop import NoopWorker
 from matoolkit.store import batches, phases, runbooks
 from matoolkit.store.database import Database, open_database

@@ -8,13 +8,14 @@ from datetime import timedelta
 from threading import Condition
 from typing import TYPE_CHECKING, Any
 
+from matoolkit.batches.announcing import Announcer
+from matoolkit.batches.making import create_batch
 from matoolkit.bus import EmbeddedBus, Names, Topology
 from matoolkit.clock import SystemClock
 from matoolkit.hosts.loops import Loops
 from matoolkit.orchestrator import Orchestrator
 from matoolkit.runbooks import load_runbook
-from matoolkit.scheduler.batches import create_batch
-from matoolkit.scheduler.due import Announcer, start_due_phases
+from matoolkit.scheduler.due import start_due_phases
 from matoolkit.simulation.noop import NoopWorker
 from matoolkit.store import runbooks
 from matoolkit.store.database import Database, open_database
@@ -109,13 +110,14 @@ class Crew:
         self.batches = 0
         self._feeding = Loops()
         self._home = open_database(url)
-        self._announcer = Announcer(EmbeddedBus(self._home))
+        bus = EmbeddedBus(self._home)
+        self._announcer = Announcer(bus)
         migrate(self._home)
         names = Names()
         self._rule = names.worker("worker-01", _LOCK)
         with self._home.transaction() as tx:
-            self._announcer.bus.declare(tx, names.topology(_LOCK))
-            self._announcer.bus.declare(tx, Topology(subscriptions=(self._rule,)))
+            bus.declare(tx, names.topology(_LOCK))
+            bus.declare(tx, Topology(subscriptions=(self._rule,)))
             runbooks.publish(tx, name="wave", yaml_content=_RUNBOOK, now=self.clock.now(), by="test")
         self.members = [self._member(open_database(url)) for _ in range(orchestrators)]
 

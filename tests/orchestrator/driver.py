@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from matoolkit.batches import making, membership, versions
+from matoolkit.batches.announcing import Announcer
 from matoolkit.runbooks import load_runbook
-from matoolkit.scheduler import batches as scheduler_batches
-from matoolkit.scheduler.due import Announcer, ask_due_polls, start_due_phases
+from matoolkit.scheduler.due import ask_due_polls, start_due_phases
 from matoolkit.simulation import invariants
 from matoolkit.store import batches as batch_store
 from matoolkit.store import runbooks as runbook_store
@@ -53,7 +54,7 @@ class Wave(WorkerSide):
         start = self.now + timedelta(minutes=minutes)
         people = [self._person(key, data) for key in keys]
         with self.database.transaction() as tx:
-            self.batch_id = scheduler_batches.create_batch(
+            self.batch_id = making.create_batch(
                 tx, self._announcer, published, runbook, start_time=start, members=people, now=self.now
             )
         return self.batch_id
@@ -66,14 +67,14 @@ class Wave(WorkerSide):
             batch = self._batch(tx)
             new = [person for person in people if person[0] not in known]
             back = [(known[key], text) for key, text in people if key in known]
-            scheduler_batches.add_members(tx, self._announcer, batch, new, self.now)
-            scheduler_batches.reactivate_members(tx, self._announcer, batch, back, self.now)
+            membership.add_members(tx, self._announcer, batch, new, self.now)
+            membership.reactivate_members(tx, self._announcer, batch, back, self.now)
 
     def leave(self, *keys: str) -> None:
         """Members disappear from the source."""
         ids = [self.member(key)["id"] for key in keys]
         with self.database.transaction() as tx:
-            scheduler_batches.remove_members(tx, self._announcer, self._batch(tx), ids, self.now, by="source")
+            membership.remove_members(tx, self._announcer, self._batch(tx), ids, self.now, by="source")
 
     def succeed_and_leave(self, key: str) -> None:
         """A member disappears; the jobs it has come to their end, which is too late to count."""
@@ -84,7 +85,7 @@ class Wave(WorkerSide):
         """Take the batch over to the active version."""
         published, runbook = self._active()
         with self.database.transaction() as tx:
-            return scheduler_batches.change_version(
+            return versions.change_version(
                 tx, self._announcer, self.batch_id, published=published, runbook=runbook, now=self.now
             )
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from matoolkit.batches.announcing import Announcer
 from matoolkit.bus import EmbeddedBus, Names, Subscription, Topology
 from matoolkit.hosts.loops import Loops
 from matoolkit.orchestrator import Orchestrator
-from matoolkit.scheduler.due import Announcer, ask_due_polls, start_due_phases
+from matoolkit.scheduler.due import ask_due_polls, start_due_phases
 from matoolkit.simulation.noop import NoopWorker
 
 if TYPE_CHECKING:

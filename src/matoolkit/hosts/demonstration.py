@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import msgspec
 from sqlalchemy import text
 
+from matoolkit.batches import making, membership
 from matoolkit.hosts.all_in_one import AllInOne
 from matoolkit.messages import WorkerError, WorkerResult
 from matoolkit.runbooks import load_runbook
-from matoolkit.scheduler import batches as scheduler_batches
 from matoolkit.simulation.invariants import ALWAYS, AT_REST, check
 from matoolkit.store import batches as batch_store
 from matoolkit.store import members as member_store
@@ -155,7 +155,7 @@ class Demonstration:
         with self._database.transaction() as tx:
             runbooks.publish(tx, name="demo-wave", yaml_content=RUNBOOK, now=now, by="demo")
             (published,) = runbooks.active(tx)
-            self._batch = scheduler_batches.create_batch(
+            self._batch = making.create_batch(
                 tx,
                 self._host.announcer,
                 published,
@@ -171,9 +171,9 @@ class Demonstration:
         with self._database.transaction() as tx:
             batch = batch_store.read(tx, [self._batch])[self._batch]
             now = self._clock.now()
-            scheduler_batches.add_members(tx, self._host.announcer, batch, [_person(self._count)], now)
+            membership.add_members(tx, self._host.announcer, batch, [_person(self._count)], now)
             leaver = roster.listed(tx, self._batch)[1].id
-            scheduler_batches.remove_members(tx, self._host.announcer, batch, [leaver], now, by="demo")
+            membership.remove_members(tx, self._host.announcer, batch, [leaver], now, by="demo")
 
     def progress(self) -> Progress:
         """How far the wave is now."""

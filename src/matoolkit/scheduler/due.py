@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from matoolkit.bus import Outgoing
-from matoolkit.messages import Event, Kind, PhaseDue, PollCheck, encode, execution_fields, message_type
+from matoolkit.messages import Kind, PhaseDue, PollCheck, execution_fields
 from matoolkit.store import batches as batch_store
 from matoolkit.store import due as store
 from matoolkit.store import phases as phase_store
 from matoolkit.store.locking import share_batches
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import datetime
 
-    from matoolkit.bus import Bus
+    from matoolkit.batches.announcing import Announcer
     from matoolkit.store.database import Transaction
 
 _POLLS_AT_ONCE = 500
 _ASK_AGAIN_AFTER = timedelta(minutes=1)
-
-
-@dataclass(frozen=True, slots=True)
-class Announcer:
-    """Where events for the orchestrator go."""
-
-    bus: Bus
-    topic: str = "orchestrator-events"
-
-    def send(self, tx: Transaction, events: Sequence[Event]) -> None:
-        """Publish events with the rows they speak of."""
-        if events:
-            outgoing = [Outgoing(body=encode(each), properties={"MessageType": message_type(each)}) for each in events]
-            self.bus.publish(tx, self.topic, outgoing)
 
 
 def start_due_phases(tx: Transaction, announcer: Announcer, now: datetime) -> int:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from matoolkit.batches import making, membership, versions
+from matoolkit.batches.announcing import Announcer
 from matoolkit.runbooks import load_runbook
-from matoolkit.scheduler import batches as scheduler_batches
-from matoolkit.scheduler.due import Announcer, ask_due_polls, start_due_phases
+from matoolkit.scheduler.due import ask_due_polls, start_due_phases
 from matoolkit.simulation.faults import Fault
 from matoolkit.store import batches as batch_store
 from matoolkit.store import creation, roster, runbooks
@@ -113,7 +114,7 @@ class SimulatedScheduler:
                         self._difference(tx, announcer, batch, {})
                 if batch.runbook_version < published.version:
                     with self.database.transaction() as tx:
-                        scheduler_batches.change_version(
+                        versions.change_version(
                             tx, announcer, batch.id, published=published, runbook=runbook, now=self.clock.now()
                         )
 
@@ -128,7 +129,7 @@ class SimulatedScheduler:
         with self.database.transaction() as tx:
             existing = roster.batch_at(tx, published.name, start)
             if existing is None:
-                scheduler_batches.create_batch(
+                making.create_batch(
                     tx,
                     announcer,
                     published,
@@ -156,9 +157,9 @@ class SimulatedScheduler:
         gone = [
             each.id for folded, each in listed.items() if folded not in found and each.status == MemberStatus.ACTIVE
         ]
-        scheduler_batches.add_members(tx, announcer, batch, new, now)
-        scheduler_batches.reactivate_members(tx, announcer, batch, back, now)
-        scheduler_batches.remove_members(tx, announcer, batch, gone, now, by="source")
+        membership.add_members(tx, announcer, batch, new, now)
+        membership.reactivate_members(tx, announcer, batch, back, now)
+        membership.remove_members(tx, announcer, batch, gone, now, by="source")
         self._refresh(tx, listed, found)
 
     def _refresh(self, tx: Transaction, listed: dict[str, Listed], found: dict[str, tuple[str, str]]) -> None:

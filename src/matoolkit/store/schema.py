@@ -159,6 +159,8 @@ batch_members = Table(
     # Two promises that are kept by a message, and by reconciliation should the message get lost.
     Column("catch_up_due", Boolean, nullable=False, server_default=false()),
     Column("removal_due", Boolean, nullable=False, server_default=false()),
+    # Missing from the source, and kept until an operator says that so many may go at once.
+    Column("removal_held_at", UtcDateTime),
     UniqueConstraint("batch_id", "member_key_folded"),
 )
 Index("ix_batch_members_status", batch_members.c.batch_id, batch_members.c.status, batch_members.c.id)
@@ -172,6 +174,11 @@ Index(
     "ix_batch_members_leaving",
     batch_members.c.id,
     **_where("removal_due = true"),
+)
+Index(
+    "ix_batch_members_held",
+    batch_members.c.batch_id,
+    **_where("removal_held_at IS NOT NULL"),
 )
 
 phase_executions = Table(
@@ -348,3 +355,28 @@ dead_messages = Table(
     Column("resubmitted_at", UtcDateTime),
     Column("resubmitted_by", Name),
 )
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("holder", Unicode(256), nullable=False),
+    Column("expires_at", UtcDateTime, nullable=False),
+)
+"""Who alone may do something for now: of several schedulers, the one that ticks."""
+
+idempotent_answers = Table(
+    "idempotent_answers",
+    metadata,
+    Column("id", Identity, primary_key=True),
+    Column("actor", Name, nullable=False),
+    Column("idempotency_key", Unicode(256), nullable=False),
+    # What was asked: the same key for something else is a mistake to be told about.
+    Column("request_hash", String(64), nullable=False),
+    Column("status_code", Integer, nullable=False),
+    Column("body", UnicodeText, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    UniqueConstraint("actor", "idempotency_key"),
+)
+"""What was answered to a request that said how to recognise its repetition."""
+Index("ix_idempotent_answers_age", idempotent_answers.c.created_at)

@@ -111,6 +111,24 @@ CREATE TABLE dead_messages (
 
 GO
 
+CREATE TABLE idempotent_answers (
+    id BIGINT NOT NULL IDENTITY, 
+    actor NVARCHAR(256) NOT NULL, 
+    idempotency_key NVARCHAR(256) NOT NULL, 
+    request_hash VARCHAR(64) NOT NULL, 
+    status_code INTEGER NOT NULL, 
+    body NVARCHAR(max) NOT NULL, 
+    created_at DATETIME2(6) NOT NULL, 
+    CONSTRAINT pk_idempotent_answers PRIMARY KEY (id), 
+    CONSTRAINT uq_idempotent_answers_actor_idempotency_key UNIQUE (actor, idempotency_key)
+);
+
+GO
+
+CREATE INDEX ix_idempotent_answers_age ON idempotent_answers (created_at);
+
+GO
+
 CREATE TABLE init_executions (
     id BIGINT NOT NULL IDENTITY, 
     batch_id BIGINT NOT NULL, 
@@ -156,6 +174,15 @@ CREATE INDEX ix_init_executions_out ON init_executions (job_not_after) WHERE job
 GO
 
 CREATE INDEX ix_init_executions_poll ON init_executions (poll_check_at) WHERE status = 'polling';
+
+GO
+
+CREATE TABLE leases (
+    name VARCHAR(64) NOT NULL, 
+    holder NVARCHAR(256) NOT NULL, 
+    expires_at DATETIME2(6) NOT NULL, 
+    CONSTRAINT pk_leases PRIMARY KEY (name)
+);
 
 GO
 
@@ -261,11 +288,16 @@ CREATE TABLE batch_members (
     remove_dispatched_at DATETIME2(6) NULL, 
     catch_up_due BIT NOT NULL DEFAULT 0, 
     removal_due BIT NOT NULL DEFAULT 0, 
+    removal_held_at DATETIME2(6) NULL, 
     CONSTRAINT pk_batch_members PRIMARY KEY (id), 
     CONSTRAINT ck_batch_members_status CHECK (status IN ('active', 'completed', 'removed', 'failed')), 
     CONSTRAINT fk_batch_members_batch_id FOREIGN KEY(batch_id) REFERENCES batches (id), 
     CONSTRAINT uq_batch_members_batch_id_member_key_folded UNIQUE (batch_id, member_key_folded)
 );
+
+GO
+
+CREATE INDEX ix_batch_members_held ON batch_members (batch_id) WHERE removal_held_at IS NOT NULL;
 
 GO
 

@@ -114,6 +114,19 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_dead_messages")),
     )
     op.create_table(
+        "idempotent_answers",
+        sa.Column("id", _ID, nullable=False),
+        sa.Column("actor", sa.Unicode(length=256), nullable=False),
+        sa.Column("idempotency_key", sa.Unicode(length=256), nullable=False),
+        sa.Column("request_hash", sa.String(length=64), nullable=False),
+        sa.Column("status_code", sa.Integer(), nullable=False),
+        sa.Column("body", sa.UnicodeText(), nullable=False),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_idempotent_answers")),
+        sa.UniqueConstraint("actor", "idempotency_key", name=op.f("uq_idempotent_answers_actor_idempotency_key")),
+    )
+    op.create_index("ix_idempotent_answers_age", "idempotent_answers", ["created_at"], unique=False)
+    op.create_table(
         "init_executions",
         sa.Column("id", _ID, nullable=False),
         sa.Column("batch_id", _ID, nullable=False),
@@ -166,6 +179,13 @@ def upgrade() -> None:
     )
     op.create_index(
         "ix_init_executions_poll", "init_executions", ["poll_check_at"], unique=False, **_where("status = 'polling'")
+    )
+    op.create_table(
+        "leases",
+        sa.Column("name", sa.String(length=64), nullable=False),
+        sa.Column("holder", sa.Unicode(length=256), nullable=False),
+        sa.Column("expires_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_leases")),
     )
     op.create_table(
         "outbox",
@@ -269,12 +289,16 @@ def upgrade() -> None:
         sa.Column("remove_dispatched_at", UtcDateTime(), nullable=True),
         sa.Column("catch_up_due", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("removal_due", sa.Boolean(), server_default=sa.false(), nullable=False),
+        sa.Column("removal_held_at", UtcDateTime(), nullable=True),
         sa.CheckConstraint(
             "status IN ('active', 'completed', 'removed', 'failed')", name=op.f("ck_batch_members_status")
         ),
         sa.ForeignKeyConstraint(["batch_id"], ["batches.id"], name=op.f("fk_batch_members_batch_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_batch_members")),
         sa.UniqueConstraint("batch_id", "member_key_folded", name=op.f("uq_batch_members_batch_id_member_key_folded")),
+    )
+    op.create_index(
+        "ix_batch_members_held", "batch_members", ["batch_id"], unique=False, **_where("removal_held_at IS NOT NULL")
     )
     op.create_index("ix_batch_members_key", "batch_members", ["member_key_folded"], unique=False)
     op.create_index("ix_batch_members_leaving", "batch_members", ["id"], unique=False, **_where("removal_due = true"))
