@@ -76,8 +76,9 @@ class Engine:
     def run(self) -> None:
         """Start the threads."""
         orchestrator = self.orchestrator
-        self.loops.consume("events", orchestrator.handle_events, self.bus, [orchestrator.events_subscription])
-        self.loops.consume("results", self._handle_results, self.bus, [orchestrator.results_subscription])
+        loops, bus, full = self.loops, self.bus, orchestrator.settings.set_size
+        loops.consume("events", orchestrator.handle_events, bus, [orchestrator.events_subscription], full=full)
+        loops.consume("results", self._handle_results, bus, [orchestrator.results_subscription], full=full)
         for subscription, work in self._workers.items():
             self.loops.consume(subscription.name, work, self.bus, [subscription])
 

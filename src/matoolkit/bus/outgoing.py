@@ -83,8 +83,9 @@ def check(topic: str, message: Outgoing) -> None:
         raise InvalidMessage(
             f"{_named(topic, message)} has a message id that is empty, too long or holds a NUL character"
         )
-    for name, value in message.properties.items():
-        if not (name.isalnum() and name.isascii() and value.isascii() and value.isprintable()):
+    properties = "".join((*message.properties, *message.properties.values()))
+    if not (properties.isascii() and properties.isprintable()):
+        for name, value in message.properties.items():
             if "\0" in name or "\0" in value:
                 raise InvalidMessage(f"{_named(topic, message)} has a NUL character in its property {name!r}")
             _utf8(topic, message, name + value)

@@ -49,8 +49,9 @@ class AllInOne:
     def start(self) -> None:
         """Begin."""
         orchestrator, bus, loops = self.orchestrator, self.bus, self._loops
-        loops.consume("events", orchestrator.handle_events, bus, [orchestrator.events_subscription])
-        loops.consume("results", orchestrator.handle_results, bus, [orchestrator.results_subscription])
+        full = orchestrator.settings.set_size
+        loops.consume("events", orchestrator.handle_events, bus, [orchestrator.events_subscription], full=full)
+        loops.consume("results", orchestrator.handle_results, bus, [orchestrator.results_subscription], full=full)
         loops.consume("worker", self.worker.work, bus, [self._jobs])
         loops.every("tick", self._tick_seconds, self._tick)
         loops.every("reconcile", 15.0, self._tidy)

@@ -31,9 +31,11 @@ class Loop:
 
     name: str
     work: Callable[[], int]
-    """Gives how much there was to do; 0 ends the haste."""
+    """Gives how much there was to do."""
     rest: Callable[[], object]
-    """What is done, until there may be something to do again, when there was nothing."""
+    """What is done until there may be something to do again."""
+    full: int = 1
+    """With less to do than this, there is nothing left that is worth another look right away."""
 
 
 class Loops:
@@ -50,9 +52,11 @@ class Loops:
         """Whether they have been told to end."""
         return self._stopping.is_set()
 
-    def consume(self, name: str, work: Callable[[], int], bus: Bus, subscriptions: Sequence[Subscription]) -> None:
-        """Handle messages as they come."""
-        self.start(Loop(name, work, lambda: bus.wait(subscriptions, self._look_again)))
+    def consume(
+        self, name: str, work: Callable[[], int], bus: Bus, subscriptions: Sequence[Subscription], *, full: int = 1
+    ) -> None:
+        """Handle messages as they come; who takes less than a full set has taken all there was."""
+        self.start(Loop(name, work, lambda: bus.wait(subscriptions, self._look_again), full))
         if bus.close not in self._wakers:
             self._wakers.append(bus.close)
 
@@ -86,7 +90,7 @@ class Loops:
             try:
                 found = loop.work()
                 pause = _SHORTEST_PAUSE
-                if not found:
+                if found < loop.full:
                     loop.rest()
             except MatoolkitError as error:
                 if error.retryable:

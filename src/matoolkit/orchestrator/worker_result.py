@@ -53,7 +53,10 @@ def handle(work: Work, results: Sequence[WorkerResult]) -> None:
     decided: dict[Kind, Decided] = {}
     for key, execution in found.executions.items():
         # Only one of several results can be the one that is waited for; the others are duplicates or stale.
-        result = next((each for each in by_execution[key] if each.job_id == execution.job_id), by_execution[key][0])
+        reported = by_execution[key]
+        result = reported[0]
+        if len(reported) > 1:
+            result = next((each for each in reported if each.job_id == execution.job_id), result)
         decision = on_result(execution, result, found.batch(execution), found.member(execution), work.now)
         if not isinstance(decision, Stale):
             decided.setdefault(execution.kind, []).append((execution, decision))

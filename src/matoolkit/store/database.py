@@ -90,11 +90,12 @@ class Database:
         self._prepared: dict[Executable, Prepared] = {}
         # SQLite lets one transaction write, and makes the others ask again and again; here they queue up instead.
         self._turn: AbstractContextManager[object] = Lock() if self.dialect == "sqlite" else nullcontext()
+        self._writer: Connection | None = None
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """A transaction that is committed at the end of the block and undone when the block fails."""
-        with _translated_errors(self.engine.url), self._turn, self.engine.begin() as connection:
+        with _translated_errors(self.engine.url), self._turn, self._writing() as connection:
             transaction = Transaction(connection, self._prepared)
             yield transaction
         transaction.committed()
@@ -109,7 +110,35 @@ class Database:
 
     def close(self) -> None:
         """Give back every connection."""
+        with self._turn:
+            self._forget_writer()
         self.engine.dispose()
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        """A connection within its transaction.
+
+        SQLite's writers, who take turns, share one: to have one from the pool each time costs much of what a small
+        transaction does.
+        """
+        if self.dialect != "sqlite":
+            with self.engine.begin() as connection:
+                yield connection
+            return
+        if self._writer is None:
+            self._writer = self.engine.connect()
+        try:
+            with self._writer.begin():
+                yield self._writer
+        except exc.SQLAlchemyError:
+            # Whatever it met, the next one starts on a connection that has met nothing.
+            self._forget_writer()
+            raise
+
+    def _forget_writer(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
 
 
 def open_database(url: str | URL, *, durable: bool = True) -> Database:
