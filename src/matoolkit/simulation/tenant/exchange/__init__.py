@@ -1,0 +1,1 @@
+"""Exchange Online's command endpoint, with the commands that moving people needs."""

@@ -1,0 +1,1 @@
+"""Microsoft Graph, as far as moving people needs it."""
