@@ -67,6 +67,7 @@ def test_values_are_set(client: Client, mail_user: str, name: str) -> None:
     )
     assert answer.status_code == 200
     found = read(client, exchange)
+    assert found["CustomAttribute4"] == ""
     assert (found["ExchangeGuid"], found["ArchiveGuid"], found["CustomAttribute3"]) == (exchange, archive, "x")
     assert found["ExternalEmailAddress"] == f"SMTP:{name}@source.example"
 

@@ -45,6 +45,21 @@ class Call:
     def __post_init__(self) -> None:
         self.segments = [unquote(part) for part in self.raw_path.split("/") if part]
 
+    def describe(self) -> None:
+        """Say what it is about as far as that can be told from the outside: whoever acts knows better."""
+        match self.api:
+            case Api.GRAPH:
+                names = [
+                    "{id}" if index % 2 and not part.startswith("$") else part
+                    for index, part in enumerate(self.segments[1:])
+                ]
+                self.operation = f"{self.method} /{'/'.join(names)}"
+                self.subject = self.segments[2] if len(names) > 1 else ""
+            case Api.EXCHANGE:
+                self.operation = self.headers.get("X-CmdletName", "InvokeCommand")
+            case Api.SIGN_IN | Api.STEERING:
+                self.operation = self.segments[-1] if self.segments else ""
+
     @property
     def query(self) -> dict[str, str]:
         """The parameters after the question mark."""

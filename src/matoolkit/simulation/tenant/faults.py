@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from matoolkit.simulation.tenant.calls import Api
+
 if TYPE_CHECKING:
     from random import Random
 
-    from matoolkit.simulation.tenant.calls import Api, Call
+    from matoolkit.simulation.tenant.calls import Call
 
 
 class TenantFault(StrEnum):
@@ -37,6 +39,7 @@ class FaultRule:
 
     fault: TenantFault
     api: Api | None = None
+    """None: Graph and Exchange. Sign-in fails only when it is meant."""
     method: str = ""
     path: str = ""
     """A regular expression that is searched for in the path as sent, without the query; empty: any."""
@@ -58,7 +61,10 @@ class FaultRule:
     struck: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        re.compile(self.path)
+        try:
+            re.compile(self.path)
+        except re.error as error:
+            raise ValueError(f"the path {self.path!r} is not a regular expression: {error}") from error
 
     @property
     def spent(self) -> bool:
@@ -68,7 +74,7 @@ class FaultRule:
     def matches(self, call: Call, api: Api) -> bool:
         """Whether the request is one it is aimed at."""
         return (
-            (self.api is None or self.api == api)
+            (api == self.api or (self.api is None and api != Api.SIGN_IN))
             and (not self.method or self.method.upper() == call.method)
             and (not self.path or re.search(self.path, call.raw_path) is not None)
             and (not self.body or self.body.encode() in call.body)
@@ -90,7 +96,7 @@ class TenantFaults:
 
     def clear(self) -> None:
         """Nothing goes wrong any more; what struck stays counted."""
-        self.rules.clear()
+        self.rules = []
 
     def draw(self, call: Call, api: Api) -> FaultRule | None:
         """The fault that strikes this request."""
@@ -110,4 +116,4 @@ class TenantFaults:
         rule.struck += 1
         self.struck[rule.fault] += 1
         if rule.spent:
-            self.rules.remove(rule)
+            self.rules = [each for each in self.rules if each is not rule]

@@ -1,14 +1,13 @@
 """What was asked and how it was answered: for tests that must know what happened, and how often.
 
 Memory is bounded: the last requests are kept one by one, and for each operation, subject and status a count. Bodies
-are never kept, since passwords are in them.
+are never kept, since passwords are in them. Tests read while the server writes: whatever is walked is copied first.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from matoolkit.errors import MatoolkitError
@@ -56,10 +55,9 @@ class Records:
 
     def add(self, api: Api, call: Call, status: int, *, acted: bool) -> None:
         """Note a request."""
-        operation = call.operation or call.method
-        self._requests.append(Recorded(api, call.method, call.raw_path, operation, call.subject, status, acted))
+        self._requests.append(Recorded(api, call.method, call.raw_path, call.operation, call.subject, status, acted))
         self._by_status[api, status] += 1
-        key = (operation, call.subject.casefold(), status, acted)
+        key = (call.operation, call.subject.casefold(), status, acted)
         if key in self._by_subject or len(self._by_subject) < self._keep_counts:
             self._by_subject[key] += 1
         else:
@@ -74,7 +72,8 @@ class Records:
 
     def last(self, limit: int = 100) -> list[Recorded]:
         """The newest requests, oldest of them first."""
-        return list(islice(self._requests, max(0, len(self._requests) - limit), None))
+        kept = list(self._requests)
+        return kept[max(0, len(kept) - limit) :]
 
     def count(
         self, operation: str, *, subject: str | None = None, status: int | None = None, acted: bool | None = None
@@ -92,7 +91,7 @@ class Records:
     def statuses(self, api: Api | None = None) -> Counter[int]:
         """How often each status was answered."""
         counts: Counter[int] = Counter()
-        for (asked, status), count in self._by_status.items():
+        for (asked, status), count in list(self._by_status.items()):
             if api is None or asked == api:
                 counts[status] += count
         return counts
@@ -100,7 +99,7 @@ class Records:
     def table(self) -> list[dict[str, str | int]]:
         """How often each operation ended in each status."""
         counts: Counter[tuple[str, int]] = Counter()
-        for (operation, _, status, _), count in self._by_subject.items():
+        for (operation, _, status, _), count in list(self._by_subject.items()):
             counts[operation, status] += count
         return [
             {"operation": operation, "status": status, "count": count}
@@ -113,7 +112,7 @@ class Records:
         if self.forgotten:
             raise RecordsForgotten
         folded = None if subject is None else subject.casefold()
-        for (kind, whom, answered, did), count in self._by_subject.items():
+        for (kind, whom, answered, did), count in list(self._by_subject.items()):
             if (
                 kind == operation
                 and (folded is None or whom == folded)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _START_SECONDS = 30.0
+_LAST_WORDS_SECONDS = 0.1
 
 
 class TenantNotStarted(MatoolkitError):
@@ -38,8 +39,8 @@ class SimulatedTenant:
         async with SimulatedTenant() as server:      # in the loop that runs
             ...
 
-    `folder` holds the authority that clients trust (`ca.pem`) and, in `tenant.db`, everything that is to survive a
-    restart; without one nothing does.
+    `folder` holds the authority that clients trust (`ca.pem`), what steers it (`steering-token`) and, in `tenant.db`,
+    everything that is to survive a restart; without a folder nothing does.
     """
 
     def __init__(
@@ -65,6 +66,8 @@ class SimulatedTenant:
         self.ca_file.write_bytes(self.authority.pem)
         self.steering_token = secrets.token_urlsafe(24)
         """What a request to `/simulation/` has to show in the header `X-Simulation-Token`."""
+        if folder is not None:
+            _write_secret(self.folder / "steering-token", self.steering_token)
         self._steering = Steering(self.tenant, self.steering_token)
         self._host, self._port = host, port
         self._runner: web.ServerRunner | None = None
@@ -95,7 +98,7 @@ class SimulatedTenant:
     async def begin(self) -> None:
         """Listen, in the loop that runs."""
         server = web.Server(self._handle, access_log=None)
-        self._runner = web.ServerRunner(server, shutdown_timeout=1)
+        self._runner = web.ServerRunner(server, shutdown_timeout=_LAST_WORDS_SECONDS)
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, self._host, self._port, ssl_context=self.authority.server_context()).start()
@@ -218,6 +221,11 @@ class SimulatedTenant:
         await partial.write(answer.body[: len(answer.body) // 2])
         _hang_up(request)
         return partial
+
+
+def _write_secret(file: Path, text: str) -> None:
+    file.touch(mode=0o600)
+    file.write_text(text)
 
 
 def _headers(given: dict[str, str], answer: Any) -> dict[str, str]:

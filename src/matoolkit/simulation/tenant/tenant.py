@@ -245,6 +245,8 @@ class Tenant:
                 return self.sign_in.answer(call)
 
     def _recorded(self, api: Api, call: Call, reply: Reply, *, acted: bool) -> Reply:
+        if not call.operation:
+            call.describe()
         cut = reply.answer is None or reply.halfway
         status = CUT if cut or reply.answer is None else reply.answer.status
         self.records.add(api, call, status, acted=acted)

@@ -90,11 +90,12 @@ def _set_mail_user(recipients: Recipients, given: Mapping[str, Any]) -> Outcome:
 
 def _get_mail_user(recipients: Recipients, given: Mapping[str, Any]) -> Outcome:
     if "Identity" not in given:
-        return Outcome(_limited(list(recipients.mail_users.values()), given), [])
+        found = _limited(list(recipients.mail_users.values()), given)
+        return Outcome([{**_UNLESS_SET, **each} for each in found], [])
     recipient = recipients.mail_user(given["Identity"])
     if recipient is None:
         raise not_found(given["Identity"])
-    return Outcome([recipient], [])
+    return Outcome([{**_UNLESS_SET, **recipient}], [])
 
 
 def _get_members(recipients: Recipients, given: Mapping[str, Any]) -> Outcome:
@@ -140,6 +141,17 @@ _MAIL_USER_VALUES: dict[str, type] = {
     "HiddenFromAddressListsEnabled": bool,
     **{f"CustomAttribute{number}": str for number in range(1, 16)},
 }
+
+_UNLESS_SET: dict[str, Any] = {
+    "ArchiveStatus": "None",
+    "EmailAddressPolicyEnabled": False,
+    "IsDirSynced": False,
+    "MailTip": None,
+    "ModerationEnabled": False,
+    **{f"CustomAttribute{number}": "" for number in range(1, 16)},
+    **{f"ExtensionCustomAttribute{number}": [] for number in range(1, 6)},
+}
+"""What a mail user shows besides what it was given."""
 
 COMMANDS = {
     command.name.casefold(): command
