@@ -177,8 +177,11 @@ def test_a_regional_address_is_told(client: Client, server: SimulatedTenant, mai
     assert client.command("Get-MailUser", Identity=mail_user).ok
 
 
-def test_the_token_may_be_for_the_address_itself(client: Client, server: SimulatedTenant, mail_user: str) -> None:
-    token = client.token(server.url)
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
+def test_the_token_may_be_for_the_address_itself(
+    client: Client, server: SimulatedTenant, mail_user: str, host: str
+) -> None:
+    token = client.token(f"https://{host}:{server.port}")
     assert token != client.token(EXCHANGE)
     authorization = {"Authorization": f"Bearer {token}"}
     assert client.command("Get-MailUser", headers=authorization, Identity=mail_user).ok

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from matoolkit.simulation.tenant.calls import own_addresses
 from matoolkit.simulation.tenant.entra.identities import EXCHANGE_RESOURCES, GRAPH_RESOURCES
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Access:
         claims = self._tokens.check(token)
         if claims is None:
             return "CompactToken parsing failed with error code: 80049217"
-        if claims["aud"] not in audiences and claims["aud"] != call.origin:
+        if claims["aud"] not in audiences and claims["aud"] not in own_addresses(call.origin):
             return "Access token validation failure. Invalid audience."
         if self._tokens.expired(claims):
             return "Lifetime validation failed, the token is expired."

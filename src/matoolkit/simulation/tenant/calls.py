@@ -105,6 +105,12 @@ def json_answer(status: int, value: Any, headers: dict[str, str] | None = None) 
     return Answer(status, msgspec.json.encode(value), headers or {})
 
 
+def own_addresses(origin: str) -> set[str]:
+    """Every way to address the server that was addressed like this: the names it has on loopback."""
+    port = origin.rpartition(":")[2]
+    return {origin, *(f"https://{host}:{port}" for host in ("localhost", "127.0.0.1", "[::1]"))}
+
+
 class Refused(MatoolkitError):
     """The tenant answers with an error."""
 

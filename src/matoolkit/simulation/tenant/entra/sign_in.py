@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from matoolkit.simulation.tenant.calls import Refused, json_answer
+from matoolkit.simulation.tenant.calls import Refused, json_answer, own_addresses
 from matoolkit.simulation.tenant.entra import assertions, refusals
 from matoolkit.simulation.tenant.entra.identities import EXCHANGE_RESOURCES, GRAPH_RESOURCES, Person
 
@@ -184,7 +184,7 @@ class SignIn:
             return {"aud": resource, "roles": sorted(application.graph_roles)}, 1
         if resource in EXCHANGE_RESOURCES:
             return {"aud": resource, "roles": sorted(application.exchange_roles)}, 1
-        if resource == call.origin:
+        if resource in own_addresses(call.origin):
             # Both services live here, so a client that derives the scope from an address gets what both grant.
             return {"aud": resource, "roles": sorted(application.graph_roles | application.exchange_roles)}, 1
         api = self._api(resource)
