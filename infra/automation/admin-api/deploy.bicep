@@ -47,9 +47,6 @@ resource workspace 'Microsoft.OperationalInsights/workspaces@2023-09-01' existin
 }
 
 resource sqlServer 'Microsoft.Sql/servers@2023-08-01' existing = {
-  // checkov:skip=CKV_AZURE_23: read here and made in 2a
-  // checkov:skip=CKV_AZURE_24: the same
-  // checkov:skip=CKV_AZURE_25: the same
   name: '${prefix}-sql'
 }
 

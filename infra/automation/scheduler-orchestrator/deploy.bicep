@@ -72,9 +72,6 @@ resource endpointSubnet 'Microsoft.Network/virtualNetworks/subnets@2024-05-01' e
 }
 
 resource sqlServer 'Microsoft.Sql/servers@2023-08-01' = {
-  // checkov:skip=CKV_AZURE_23: auditing is a policy of the subscription; the product records who did what in its own table
-  // checkov:skip=CKV_AZURE_24: the same
-  // checkov:skip=CKV_AZURE_25: threat detection is a plan of the subscription
   name: '${prefix}-sql'
   location: location
   properties: {
@@ -92,10 +89,8 @@ resource sqlServer 'Microsoft.Sql/servers@2023-08-01' = {
 }
 
 resource database 'Microsoft.Sql/servers/databases@2023-08-01' = {
-  // checkov:skip=CKV_AZURE_23: as on the server
-  // checkov:skip=CKV_AZURE_25: as on the server
-  // checkov:skip=CKV_AZURE_26: as on the server
-  // checkov:skip=CKV_AZURE_27: as on the server
+  // checkov:skip=CKV_AZURE_26: threat detection is a plan of the subscription
+  // checkov:skip=CKV_AZURE_27: the same
   // checkov:skip=CKV_AZURE_229: a zone that fails delays a wave; backups are kept by the platform
   parent: sqlServer
   name: 'matoolkit'
