@@ -28,7 +28,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | while IFS='|' read -r target text; do \
-		printf '%-16s %s\n' "$$target" "$$text"; done
+		printf '%-20s %s\n' "$$target" "$$text"; done
 
 install: $(INSTALLED) ## Make .venv with the locked requirements and the project itself
 
@@ -66,7 +66,7 @@ lock: $(INSTALLED) ## Bring requirements/ up to date with pyproject.toml (UPGRAD
 	$(COMPILE) --group infra --output-file requirements/infra.txt
 	$(COMPILE) --group lock --output-file requirements/lock.txt
 
-clean: ## Remove .venv and every cache
+clean: ## Remove both environments and every cache
 	rm -rf .venv .venv-infra .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

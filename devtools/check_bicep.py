@@ -23,8 +23,10 @@ def flaws(node: Any) -> Iterator[str]:
 def problems(file: Path) -> Iterator[str]:
     """What either parser says against a file."""
     import pycep
-    import tree_sitter_bicep
-    from tree_sitter import Language, Parser
+
+    # Both are in the environment of the checkers only, where types are not checked.
+    import tree_sitter_bicep  # type: ignore[import-not-found]
+    from tree_sitter import Language, Parser  # type: ignore[import-not-found]
 
     source = file.read_bytes()
     tree = Parser(Language(tree_sitter_bicep.language())).parse(source)

