@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from typing import Any
 
 from tests.infra.templates import (
     API,
@@ -30,8 +31,8 @@ def test_subnets() -> None:
 
 def test_subnets_lie_in_the_network_and_apart_from_each_other() -> None:
     (space,) = only(SHARED, "Microsoft.Network/virtualNetworks")["properties"]["addressSpace"]["addressPrefixes"]
-    network = ipaddress.ip_network(space)
-    subnets = [ipaddress.ip_network(subnet["prefix"]) for subnet in variable(SHARED, "subnets")]
+    network = ipaddress.IPv4Network(space)
+    subnets = [ipaddress.IPv4Network(subnet["prefix"]) for subnet in variable(SHARED, "subnets")]
     assert all(subnet.subnet_of(network) for subnet in subnets)
     assert not [(a, b) for a in subnets for b in subnets if a is not b and a.overlaps(b)]
 
@@ -51,7 +52,7 @@ def endpoints() -> list[tuple[str, str, str]]:
     ]
 
 
-def endpoint_uses(path: str) -> dict[str, dict[str, object]]:
+def endpoint_uses(path: str) -> dict[str, dict[str, Any]]:
     return modules(path, "private-endpoint.bicep")
 
 
