@@ -81,6 +81,8 @@ $(INSTALLED): $(LOCKED) pyproject.toml
 	$(PIP) install --no-deps --no-build-isolation --no-index --editable .
 	@touch $@
 
+# To renew what comes from npm: change package.json, and beside it run
+# npm install --package-lock-only --omit-lockfile-registry-resolved --ignore-scripts
 # Nothing that npm fetches runs at installation, and the hash of what it fetches is locked as well.
 $(INFRA_LOCKED): requirements/infra.txt requirements/npm/package.json requirements/npm/package-lock.json
 	@'$(PYTHON)' devtools/check_python.py

@@ -117,3 +117,24 @@ def test_what_holds_data_is_closed() -> None:
     assert environment["vnetConfiguration"]["internal"] is True
     assert "ingress" not in only(WORKER, "Microsoft.App/containerApps")["properties"]["configuration"]
     assert resources(WORKER, "Microsoft.Network/publicIPAddresses") == {}
+
+
+def test_names_fit_where_they_are_put() -> None:
+    longest = {"baseName": "b" * 12, "environmentName": "prod", "workerId": "w" * 14}
+    for path in (SHARED, ENGINE, API, WORKER):
+        for name, length in longest.items():
+            given = template(path)["parameters"].get(name, {"decorators": []})
+            limits = [each["argument"] for each in given["decorators"] if each["type"] == "max_length"]
+            assert limits in ([len(length)], []), (path, name)
+    prefix = f"{longest['baseName']}-{longest['environmentName']}"
+    for path, kind, limit in (
+        (WORKER, "Microsoft.App/containerApps", 32),
+        (SHARED, "Microsoft.KeyVault/vaults", 24),
+        (SHARED, "Microsoft.ContainerRegistry/registries", 50),
+        (SHARED, "Microsoft.ServiceBus/namespaces", 50),
+    ):
+        name = only(path, kind)["name"].replace("${prefix}", prefix)
+        for parameter, value in longest.items():
+            name = name.replace(f"${{{parameter}}}", value)
+        assert "$" not in name
+        assert len(name) <= limit, name

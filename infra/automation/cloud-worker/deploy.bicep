@@ -14,9 +14,9 @@ param environmentName string
 
 param location string = resourceGroup().location
 
-@description('The id by which runbooks name this worker: lower-case letters, digits and hyphens.')
+@description('The id by which runbooks name this worker: lower-case letters, digits and hyphens. Names of container apps end at 32.')
 @minLength(1)
-@maxLength(16)
+@maxLength(14)
 param workerId string
 
 @description('The tenant this worker changes.')
@@ -79,7 +79,7 @@ module jobs '../../modules/subscription.bicep' = {
 
 // An identity of its own, older than the app: the first image can only be pulled by somebody who already may.
 resource identity 'Microsoft.ManagedIdentity/userAssignedIdentities@2023-01-31' = {
-  name: '${prefix}-worker-${workerId}'
+  name: '${prefix}-${workerId}'
   location: location
 }
 
@@ -153,7 +153,7 @@ resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
 }
 
 resource app 'Microsoft.App/containerApps@2026-01-01' = {
-  name: '${prefix}-worker-${workerId}'
+  name: '${prefix}-${workerId}'
   location: location
   dependsOn: [
     pullRole
