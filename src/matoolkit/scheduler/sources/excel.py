@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from python_calamine import CalamineError, load_workbook
 
 from matoolkit.scheduler.sources.errors import QueryRefused
+from matoolkit.scheduler.sources.quoting import column_names, identifier
 from matoolkit.scheduler.sources.values import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     import duckdb
@@ -45,7 +46,7 @@ def offer_sheet(connection: duckdb.DuckDBPyConnection, name: str, file: Path, sh
                 raise QueryRefused(f"{watch.place}: {file.name} has no sheet {sheet}: it has {', '.join(names)}")
             found = book.get_sheet_by_name(chosen)
             header = next(iter(found.iter_rows()), [])
-            columns = _named(header)
+            columns = column_names(str(_whole(cell)) for cell in header)
             kinds = [_Kind() for _ in columns]
             for row in _data(found.iter_rows()):
                 watch.remaining()
@@ -106,28 +107,13 @@ def _data(rows: Iterator[list[Any]]) -> Iterator[list[Any]]:
     return (row for row in islice(rows, 1, None) if any(cell not in ("", None) for cell in row))
 
 
-def _named(header: Sequence[Any]) -> list[str]:
-    """Names that a table can have: one that is missing or was there before gets a number."""
-    names: list[str] = []
-    taken: set[str] = set()
-    for index, cell in enumerate(header):
-        name = base = str(_whole(cell)).strip() or f"column{index + 1}"
-        number = 0
-        while name.casefold() in taken:
-            number += 1
-            name = f"{base}_{number}"
-        taken.add(name.casefold())
-        names.append(name)
-    return names
-
-
 def _table(connection: duckdb.DuckDBPyConnection, name: str, columns: list[str], kinds: list[_Kind]) -> str:
     """Make the table, and the statement that takes a list of values for each of its columns."""
     types = [_SQL_TYPES[kind.type] for kind in kinds]
-    declared = ", ".join(f"{_identifier(each)} {kind}" for each, kind in zip(columns, types, strict=True))
-    connection.execute(f"CREATE OR REPLACE TABLE {_identifier(name)} ({declared})")
+    declared = ", ".join(f"{identifier(each)} {kind}" for each, kind in zip(columns, types, strict=True))
+    connection.execute(f"CREATE OR REPLACE TABLE {identifier(name)} ({declared})")
     unnested = ", ".join(f"unnest(?::{kind}[])" for kind in types)
-    return f"INSERT INTO {_identifier(name)} SELECT {unnested}"
+    return f"INSERT INTO {identifier(name)} SELECT {unnested}"
 
 
 def _filled(rows: Iterator[list[Any]], kinds: list[_Kind]) -> Iterator[list[list[Any]]]:
@@ -136,7 +122,3 @@ def _filled(rows: Iterator[list[Any]], kinds: list[_Kind]) -> Iterator[list[list
         yield [
             [kind.value(row[index] if index < len(row) else None) for row in batch] for index, kind in enumerate(kinds)
         ]
-
-
-def _identifier(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'

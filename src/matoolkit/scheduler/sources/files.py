@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 import duckdb
 
+from matoolkit.scheduler.sources.csv_text import select_text
 from matoolkit.scheduler.sources.errors import BadConnection, NothingToRead, QueryRefused, SourceUnavailable
+from matoolkit.scheduler.sources.quoting import identifier, literal
 from matoolkit.scheduler.sources.watch import Watch, first_line
 
 if TYPE_CHECKING:
@@ -27,7 +29,6 @@ _TEXT: Final = (".csv", ".tsv", ".txt", ".csv.gz")
 _PARQUET: Final = (".parquet",)
 _EXCEL: Final = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 _QUOTED: Final = re.compile(r"'((?:[^']|'')*)'|\"((?:[^\"]|\"\")*)\"")
-_DELIMITERS: Final = ",;\t|"
 _MOST_FILES: Final = 1_000
 
 _AT_FIRST: Final[dict[str, str | int | float | list[str]]] = {
@@ -40,7 +41,6 @@ _AT_FIRST: Final[dict[str, str | int | float | list[str]]] = {
     "memory_limit": "256MB",
     "temp_directory": "",
     "threads": 2,
-    "TimeZone": "UTC",
 }
 
 
@@ -105,13 +105,8 @@ class FilesSource:
                     offer_sheet(connection, name, file, sheet or None, watch)
             elif suffix.endswith((*_TEXT, *_PARQUET)) and (files := _found(folder, name)):
                 opened += files
-                reader = "read_parquet" if suffix.endswith(_PARQUET) else "read_csv"
-                paths = ", ".join(_literal(str(file)) for file in files)
-                options = "" if reader == "read_parquet" else _csv_options(files[0])
-                connection.execute(
-                    f"CREATE OR REPLACE VIEW {_identifier(name)} AS"  # noqa: S608 - every part is quoted
-                    f" SELECT * FROM {reader}([{paths}], union_by_name = true{options})"
-                )
+                select = _select_parquet(files) if suffix.endswith(_PARQUET) else select_text(files)
+                connection.execute(f"CREATE OR REPLACE VIEW {identifier(name)} AS {select}")
         return opened
 
     def _scrubbed(self, error: BaseException) -> str:
@@ -120,9 +115,10 @@ class FilesSource:
 
 def _confine(connection: duckdb.DuckDBPyConnection, files: list[Path]) -> None:
     """Leave the query these files and nothing else."""
-    paths = ", ".join(_literal(str(file)) for file in files)
+    paths = ", ".join(literal(str(file)) for file in files)
     connection.execute(f"SET allowed_paths = [{paths}]")
     for statement in (
+        "SET TimeZone = 'UTC'",
         "SET enable_external_access = false",
         "SET allow_extension_repositories = 'forbidden'",
         "SET lock_configuration = true",
@@ -148,27 +144,6 @@ def _found(folder: Path, name: str) -> list[Path]:
     return [each for each in resolved if each.is_relative_to(folder)][:_MOST_FILES]
 
 
-def _csv_options(file: Path) -> str:
-    """Everything is text, so that nothing is guessed: neither leading zeros nor dates change."""
-    return f", header = true, all_varchar = true, delim = {_literal(_delimiter(file))}, quote = '\"', escape = '\"'"
-
-
-def _delimiter(file: Path) -> str:
-    if file.suffix == ".gz":
-        import gzip
-
-        with gzip.open(file, "rt", encoding="utf-8-sig", errors="replace") as lines:
-            head = lines.readline(65_536)
-    else:
-        with file.open(encoding="utf-8-sig", errors="replace") as lines:
-            head = lines.readline(65_536)
-    outside = re.sub(r'"[^"]*"', "", head)
-    return max(_DELIMITERS, key=outside.count)
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _identifier(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'
+def _select_parquet(files: list[Path]) -> str:
+    paths = ", ".join(literal(str(file)) for file in files)
+    return f"SELECT * FROM read_parquet([{paths}], union_by_name = true)"  # noqa: S608 - every part is quoted
