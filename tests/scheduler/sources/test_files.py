@@ -128,7 +128,7 @@ def test_long_text_passes(folder: Path) -> None:
 )
 def test_a_damaged_file_is_refused(folder: Path, content: bytes) -> None:
     (folder / "bad.csv").write_bytes(content)
-    with pytest.raises(QueryRefused, match="MATOOLKIT_SOURCE_PEOPLE") as caught:
+    with pytest.raises(QueryRefused, match=r"MATOOLKIT_SOURCE_PEOPLE|bad\.csv") as caught:
         chunks(asking("SELECT * FROM 'bad.csv'"), on(folder))
     assert str(folder) not in str(caught.value)
 
@@ -348,7 +348,7 @@ def test_a_query_that_computes_for_ever_is_interrupted(folder: Path) -> None:
 
 def test_a_query_that_takes_too_much_memory_is_refused(folder: Path) -> None:
     query = "SELECT range, list(repeat('x', 1000) || b.b) FROM range(1000), range(100000) b(b) GROUP BY 1 ORDER BY 2"
-    with pytest.raises(QueryRefused, match="(?i)memory"):
+    with pytest.raises(QueryRefused, match=r"(?i)memory"):
         chunks(asking(query), on(folder))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from matoolkit.scheduler.sources.errors import RowCapExceeded, SourceError, TimeLimitExceeded
@@ -37,13 +37,30 @@ class Watch:
         return max(self._until - self._settings.monotonic(), 0.001)
 
     def count(self, rows: int) -> None:
-        """Note rows, or how many there will be; it is an error when there are too many of them."""
+        """Note rows that came; it is an error when there are too many of them."""
         self._rows += rows
-        if self._rows > self._settings.row_cap:
+        self.expect(self._rows)
+
+    def expect(self, rows: int, *, cut_off: bool = False) -> None:
+        """Say how many rows there will be; it is an error when those are too many, or not all there are."""
+        if cut_off or rows > self._settings.row_cap:
             raise RowCapExceeded(
                 f"{self.place} returns more than {self._settings.row_cap} rows, the most a query may: have the query"
                 " select fewer people"
             )
+
+    def cut(self, columns: Sequence[str], parts: Iterable[list[tuple[Any, ...]]]) -> Generator[Chunk]:
+        """Chunks of parts that hold plain values, however large those are; one in any case."""
+        named = tuple(columns)
+        first = True
+        for part in parts:
+            self.count(len(part))
+            for start in range(0, len(part), self._settings.chunk_rows):
+                self.remaining()
+                yield Chunk(named, part[start : start + self._settings.chunk_rows])
+                first = False
+        if first:
+            yield Chunk(named, [])
 
     def chunks(self, columns: Sequence[str], fetch: Callable[[int], Iterable[Iterable[Any]]]) -> Generator[Chunk]:
         """Chunks of what is fetched so many rows at a time, until there are none; the first comes in any case."""
@@ -68,7 +85,9 @@ class Watch:
 
         def ring() -> None:
             self._rung = True
-            action()
+            # The reading may have ended a moment ago, and what was to be interrupted may be closed.
+            with suppress(Exception):
+                action()
 
         call_off = self._settings.alarm(self.remaining(), ring)
         try:
