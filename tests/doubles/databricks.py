@@ -41,6 +41,8 @@ class Trouble:
     body: bytes = b"{}"
     broken: bool = False
     """The connection ends in the middle of the answer."""
+    dripping: Event | None = None
+    """The answer goes on in drops until this is set."""
 
 
 class DatabricksDouble:
@@ -197,10 +199,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(answer.status)
         for name, value in answer.headers.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(answer.body) + (1000 if answer.broken else 0)))
+        self.send_header("Content-Length", str(len(answer.body) + (1000 if answer.broken or answer.dripping else 0)))
         self.end_headers()
         self.wfile.write(answer.body)
-        self.close_connection = answer.broken or self.close_connection
+        while answer.dripping and not answer.dripping.wait(0.05):
+            self.wfile.write(b" ")
+        self.close_connection = bool(answer.dripping) or answer.broken or self.close_connection
 
     do_POST = do_GET  # noqa: N815 - the name it has to have
 

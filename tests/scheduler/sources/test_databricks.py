@@ -7,6 +7,7 @@ import tracemalloc
 from contextlib import closing
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -346,6 +347,15 @@ def test_a_statement_that_takes_too_long_is_cancelled(hold: bool) -> None:
             chunks(ASKING, on(double, time_limit_seconds=0.5))
         assert double.cancelled.is_set()
         assert double.calls[0].body["wait_timeout"] == "0s"
+
+
+def test_an_answer_in_drops_is_not_waited_for() -> None:
+    enough = Event()
+    with DatabricksDouble(PEOPLE, [[["a", "1"]]]) as double:
+        double.trouble("/part/0?sig=a-key", Trouble(200, body=b"[", dripping=enough))
+        with pytest.raises(TimeLimitExceeded):
+            chunks(ASKING, on(double, time_limit_seconds=0.5))
+        enough.set()
 
 
 def test_the_row_cap_is_seen_before_anything_is_fetched() -> None:

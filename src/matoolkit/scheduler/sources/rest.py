@@ -9,7 +9,13 @@ from urllib.parse import urlsplit
 import msgspec
 import requests
 
-from matoolkit.scheduler.sources.errors import BadConnection, QueryRefused, SignInRefused, SourceUnavailable
+from matoolkit.scheduler.sources.errors import (
+    BadConnection,
+    QueryRefused,
+    SignInRefused,
+    SourceError,
+    SourceUnavailable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -75,7 +81,7 @@ class Workspace:
                 verify=self._verify,
                 timeout=seconds,
             ).close()
-        except requests.RequestException:
+        except (requests.RequestException, SourceError):
             return
 
     def _insist(
@@ -133,11 +139,12 @@ class Workspace:
             timeout=(min(_CONNECT_SECONDS, remaining), remaining),
         ) as answer:
             parts = bytearray()
-            for part in answer.iter_content(1024 * 64):
-                parts += part
-                self._watch.remaining()
-                if len(parts) > _LARGEST_ANSWER:
-                    raise QueryRefused(f"{self._watch.place}: one part of the result is larger than 128 MB")
+            # What comes drop by drop never runs into the time limit of one drop.
+            with self._watch.interrupting(answer.raw.shutdown):
+                for part in answer.iter_content(64 * 1024):
+                    parts += part
+                    if len(parts) > _LARGEST_ANSWER:
+                        raise QueryRefused(f"{self._watch.place}: one part of the result is larger than 128 MB")
             return answer.status_code, answer.headers, bytes(parts)
 
     def _refusal(self, url: str, status: int, content: bytes) -> Exception:

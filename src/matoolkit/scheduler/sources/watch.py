@@ -36,6 +36,18 @@ class Watch:
             raise self.too_long()
         return max(self._until - self._settings.monotonic(), 0.001)
 
+    def grace(self, seconds: float) -> Callable[[], float]:
+        """What counts down a little time to end things in, whether or not the time is up."""
+        until = self._settings.monotonic() + seconds
+
+        def left() -> float:
+            remaining = until - self._settings.monotonic()
+            if remaining <= 0:
+                raise self.too_long()
+            return remaining
+
+        return left
+
     def count(self, rows: int) -> None:
         """Note rows that came; it is an error when there are too many of them."""
         self._rows += rows
@@ -109,7 +121,7 @@ class Watch:
         )
 
 
-def first_line(error: BaseException) -> str:
+def first_line(error: object, otherwise: str = "") -> str:
     """What a driver says, without what follows: statements, parameters and advice."""
     lines = (line.strip() for line in str(error).splitlines())
-    return next(filter(None, lines), type(error).__name__)[:500]
+    return next(filter(None, lines), otherwise or type(error).__name__)[:500]
