@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-import certifi
+import requests.utils
 from OpenSSL import SSL
 
 from matoolkit.scheduler.sources.connection_string import parse_connection_string
@@ -76,7 +76,7 @@ class DataverseSource:
             database=self._address.database or None,
             access_token_callable=lambda: token,
             sock=wire,
-            cafile=None if plain else self._settings.ca_file or certifi.where(),
+            cafile=None if plain else self._settings.ca_file or requests.utils.DEFAULT_CA_BUNDLE_PATH,
             timeout=watch.remaining(),
             login_timeout=watch.remaining(),
             disable_connect_retry=True,
