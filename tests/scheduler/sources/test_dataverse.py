@@ -156,12 +156,12 @@ def test_packets_that_are_not_full_are_read_as_well() -> None:
 
 
 def test_rows_do_not_add_up() -> None:
-    with answering(Rows(PEOPLE, (("x" * 500, n) for n in range(20_000)))) as double:
+    with answering(Rows(PEOPLE, (("x" * 500, n) for n in range(10_000)))) as double:
         tracemalloc.start()
         try:
             with closing(open_source(ASKING, on(double)).read()) as found:
-                assert sum(len(chunk.rows) for chunk in found) == 20_000
-            assert tracemalloc.get_traced_memory()[1] < 6_000_000
+                assert sum(len(chunk.rows) for chunk in found) == 10_000
+            assert tracemalloc.get_traced_memory()[1] < 4_000_000
         finally:
             tracemalloc.stop()
 

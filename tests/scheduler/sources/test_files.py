@@ -327,6 +327,13 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {path: b"" if path.is_symlink() else path.read_bytes() for path in paths}
 
 
+@pytest.mark.parametrize(
+    "query", ["-- who's\nFROM 'people.csv' -- them", "FROM 'people.csv';", "FROM 'people.csv'; -- y"]
+)
+def test_comments_and_a_semicolon_do_no_harm(folder: Path, query: str) -> None:
+    assert len(table(asking(query), on(folder))[1]) == 3
+
+
 def test_links_within_the_folder_are_followed(folder: Path) -> None:
     (folder / "latest.csv").symlink_to(folder / "people.csv")
     assert len(table(asking("FROM 'latest.csv'"), on(folder))[1]) == 3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import sqlite3
 import tracemalloc
@@ -30,6 +32,7 @@ from matoolkit.store.address import in_file
 from tests.scheduler.sources.reading import chunks, described, settings, table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from devtools.postgres import PostgresServer
@@ -133,16 +136,16 @@ def test_the_row_cap_ends_the_reading(sqlite_url: str) -> None:
     assert table(asking("SELECT 1 UNION SELECT 2"), on(sqlite_url, row_cap=2))[1] == [(1,), (2,)]
 
 
-def test_a_hundred_thousand_rows_do_not_add_up(sqlite_url: str) -> None:
+def test_rows_do_not_add_up(sqlite_url: str) -> None:
     query = (
-        "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 100000)"
+        "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 40000)"
         " SELECT x, 'user' || x, printf('%.200c', 'y') FROM n"
     )
     tracemalloc.start()
     try:
         with closing(open_source(asking(query), on(sqlite_url)).read()) as found:
-            assert sum(len(chunk.rows) for chunk in found) == 100_000
-        assert tracemalloc.get_traced_memory()[1] < 8_000_000
+            assert sum(len(chunk.rows) for chunk in found) == 40_000
+        assert tracemalloc.get_traced_memory()[1] < 4_000_000
     finally:
         tracemalloc.stop()
 
@@ -235,6 +238,51 @@ def test_postgresql_is_cancelled(postgres_url: str, query: str) -> None:
     with pytest.raises(TimeLimitExceeded):
         chunks(asking(query), on(postgres_url, time_limit_seconds=0.5))
     assert sessions(postgres_url) == 0
+
+
+def test_a_server_that_hangs_is_left_alone(postgres_url: str) -> None:
+    stopped: list[int] = []
+
+    def alarm_once_it_hangs(_seconds: float, ring: Callable[[], None]) -> Callable[[], None]:
+        def stop_and_ring() -> None:
+            stopped.append(stop_backend(postgres_url))
+            ring()
+
+        thread = Thread(target=stop_and_ring)
+        thread.start()
+        return thread.join
+
+    try:
+        with pytest.raises(TimeLimitExceeded):
+            chunks(asking("SELECT pg_sleep(60)"), on(postgres_url, alarm=alarm_once_it_hangs))
+    finally:
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+    assert len(stopped) == 1
+
+
+def stop_backend(url: str) -> int:
+    """Make the one that sleeps hang, so that it neither answers nor cancels."""
+    with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
+        while True:
+            found = connection.execute("SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep'").fetchone()
+            if found:
+                os.kill(found[0], signal.SIGSTOP)
+                return int(found[0])
+            connection.execute("SELECT 1")
+
+
+def test_a_server_that_does_not_answer_a_connection_runs_into_the_time_limit() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"postgresql://someone@127.0.0.1:{server.getsockname()[1]}/people"
+        with pytest.raises(TimeLimitExceeded):
+            chunks(asking("SELECT 1"), on(url, time_limit_seconds=0.5))
+
+
+@pytest.mark.parametrize("query", ["-- who\nSELECT 1 AS a -- them", "SELECT 1 AS a;", "/* x */ SELECT 1 AS a; -- y"])
+def test_comments_and_a_semicolon_do_no_harm(sqlite_url: str, postgres_url: str, query: str) -> None:
+    for url in (sqlite_url, postgres_url):
+        assert table(asking(query), on(url)) == (("a",), [(1,)])
 
 
 def test_who_stops_reading_leaves_no_session(postgres_url: str) -> None:

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 _TEXT: Final = (".csv", ".tsv", ".txt", ".csv.gz")
 _PARQUET: Final = (".parquet",)
 _EXCEL: Final = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
-_QUOTED: Final = re.compile(r"'((?:[^']|'')*)'|\"((?:[^\"]|\"\")*)\"")
+# Comments first, since what stands in them is not quoted.
+_QUOTED: Final = re.compile(r"--[^\n]*|/\*.*?\*/|'((?:[^']|'')*)'|\"((?:[^\"]|\"\")*)\"", re.DOTALL)
 _MOST_FILES: Final = 1_000
 
 _AT_FIRST: Final[dict[str, str | int | float | list[str]]] = {

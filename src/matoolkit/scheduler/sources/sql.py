@@ -14,6 +14,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import psycopg
 from sqlalchemy import URL, Connection, Engine, create_engine, exc, make_url
 from sqlalchemy.pool import NullPool
 
@@ -112,6 +113,7 @@ class SqlSource:
         if isinstance(driver, sqlite3.Connection):
             driver.set_authorizer(_only_reading)
         elif self._is_postgresql:
+            driver.server_cursor_factory = _Cursor
             milliseconds = max(1, int(watch.remaining() * 1000))
             connection.exec_driver_sql("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
             connection.exec_driver_sql(f"SET statement_timeout = {milliseconds}")
@@ -124,6 +126,13 @@ class SqlSource:
         said = scrubbed(first_line(original or error), self._address)
         kind = _kind(error, original)
         return kind(f"{self._place}: {said}")
+
+
+class _Cursor(psycopg.ServerCursor[Any]):
+    """A cursor that goes silently: SQLAlchemy leaves it open when its connection is lost, and closes that."""
+
+    def __del__(self, *_: object) -> None:
+        pass
 
 
 def _address(name: str, value: str) -> URL:
