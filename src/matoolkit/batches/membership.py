@@ -45,14 +45,21 @@ def reactivate_members(
 
 
 def remove_members(
-    tx: Transaction, announcer: Announcer, batch: Batch, members: Iterable[int], now: datetime, *, by: str
-) -> None:
-    """Members who are gone."""
+    tx: Transaction,
+    announcer: Announcer,
+    batch: Batch,
+    members: Iterable[int],
+    now: datetime,
+    *,
+    by: str,
+    released: bool = False,
+) -> list[int]:
+    """Members who are gone, or of those only whose removal was held; gives who was removed thereby."""
     if not _shared_and_open(tx, batch):
-        return
+        return []
     wanted = sorted(set(members))
     lock_members(tx, wanted)
-    gone = creation.remove_members(tx, wanted, now, by=by)
+    gone = creation.remove_members(tx, wanted, now, by=by, released=released)
     announcer.send(
         tx,
         [
@@ -67,6 +74,7 @@ def remove_members(
             for member, _batch, key, generation in gone
         ],
     )
+    return [member for member, *_rest in gone]
 
 
 def _shared_and_open(tx: Transaction, batch: Batch) -> bool:

@@ -11,6 +11,7 @@ from matoolkit.store import creation
 from matoolkit.store import inits as init_store
 from matoolkit.store import members as member_store
 from matoolkit.store import phases as phase_store
+from matoolkit.store import runbooks as runbook_store
 from matoolkit.store import versions as version_store
 from matoolkit.store.locking import lock_batches
 
@@ -45,6 +46,8 @@ def change_version(
     init_store.cancel_all(tx, batch_id, now)
     creation.add_phases(tx, batch_id, published.version, change.added)
     version_store.take_over(tx, batch_id, published.id, published.version if reruns else None)
+    if published.overdue_behavior == "ignore":
+        runbook_store.ignore_overdue_applied(tx, published.id)
     if change.any_to_run:
         # Who was through with the old version takes part in what the new one adds.
         tx.execute(member_store.REACTIVATE_COMPLETED, batch=batch_id)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matoolkit.batches.announcing import Announcer
     from matoolkit.store.database import Transaction
 
-_POLLS_AT_ONCE = 500
+POLLS_AT_ONCE = 500
 _ASK_AGAIN_AFTER = timedelta(minutes=1)
 
 
@@ -51,8 +51,8 @@ def start_due_phases(tx: Transaction, announcer: Announcer, now: datetime) -> in
 
 
 def ask_due_polls(tx: Transaction, announcer: Announcer, now: datetime) -> int:
-    """Have every polling step asked about whose interval has passed."""
-    polls = store.polls_due(tx, now, _POLLS_AT_ONCE)
+    """Have polling steps asked about whose interval has passed, as many as go into one transaction."""
+    polls = store.polls_due(tx, now, POLLS_AT_ONCE)
     for kind in Kind:
         chosen = [(each.id, each.poll_count) for each in polls if each.kind is kind]
         store.check_again(tx, kind, chosen, now + _ASK_AGAIN_AFTER)

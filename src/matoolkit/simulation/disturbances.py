@@ -6,14 +6,18 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from matoolkit.batches.announcing import Announcer
+from matoolkit.scheduler import release_held_removals
+from matoolkit.simulation.database import plain_rows
 from matoolkit.simulation.faults import Fault
+from matoolkit.store import automation, runbooks
 from matoolkit.store import batches as batch_store
-from matoolkit.store import runbooks
 from matoolkit.store.errors import StoreError
 from matoolkit.store.locking import lock_batches
 from matoolkit.store.winding_up import cancel_batch
 
 if TYPE_CHECKING:
+    from matoolkit.bus import Bus
     from matoolkit.clock import Clock
     from matoolkit.simulation.database import SimulatedDatabase
     from matoolkit.simulation.faults import Faults
@@ -72,13 +76,14 @@ class Carrier:
 
 @dataclass(slots=True)
 class Operator:
-    """Publishes new versions and cancels batches while they run."""
+    """Publishes new versions, cancels batches, switches automation and releases removals while they run."""
 
     database: SimulatedDatabase
     clock: Clock
     processes: Processes
     faults: Faults
     scenario: Scenario
+    bus: Bus
 
     def run(self) -> None:
         """Interfere, for ever."""
@@ -93,6 +98,9 @@ class Operator:
                     published += 1
                 if self.faults.strikes(Fault.CANCELLED, chances.cancel):
                     self._cancel(chance.random())
+                if self.faults.strikes(Fault.AUTOMATION_SWITCHED, chances.switch):
+                    self._switch()
+                self._release(chances.release)
             except StoreError:
                 continue
 
@@ -109,6 +117,17 @@ class Operator:
                 overdue_behavior="ignore" if ignore else "rerun",
                 rerun_init=rerun,
             )
+
+    def _switch(self) -> None:
+        with self.database.transaction() as tx:
+            enabled = automation.read(tx, self.scenario.name).automation_enabled
+            automation.switch(tx, self.scenario.name, enabled=not enabled, now=self.clock.now(), by="operator")
+
+    def _release(self, likelihood: float) -> None:
+        held = "SELECT DISTINCT batch_id FROM batch_members WHERE removal_held_at IS NOT NULL AND status = 'active'"
+        for (batch,) in plain_rows(self.database, held):
+            if self.faults.strikes(Fault.RELEASED, likelihood):
+                release_held_removals(self.database, Announcer(self.bus), batch, by="operator", now=self.clock.now())
 
     def _cancel(self, drawn: float) -> None:
         with self.database.transaction() as tx:

@@ -28,12 +28,23 @@ class Fault(StrEnum):
     ANSWER_LOST = "function acted, its answer was lost"
     ANSWERED_TWICE = "result sent twice"
     SOURCE_FAILED = "data source failed"
+    SOURCE_BROKE_OFF = "data source broke off in the middle"
+    SOURCE_EMPTY = "data source returned nothing"
+    SOURCE_SLOW = "data source slow, its rows out of date"
+    ROWS_TWICE = "row returned twice, with another date"
+    ROW_UNREADABLE = "row without a readable time"
+    KEY_RESPELLED = "key in other letters"
+    MEMBER_MOVED = "member moved to another date"
     MEMBER_JOINED = "member joined late"
     MEMBER_LEFT = "member left"
     MEMBER_RETURNED = "member came back"
     DATA_CHANGED = "member's data changed"
     PUBLISHED = "new version published"
     CANCELLED = "batch cancelled"
+    AUTOMATION_SWITCHED = "automation switched"
+    RELEASED = "held removals released"
+    CLOCK_FORWARD = "scheduler's clock ahead"
+    CLOCK_BACK = "scheduler's clock set back"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +61,24 @@ class Likelihoods:
     slow: float = 0.05
     lose_answer: float = 0.03
     answer_twice: float = 0.05
-    source_fails: float = 0.08
+    source_fails: float = 0.06
+    source_breaks_off: float = 0.03
+    source_empty: float = 0.05
+    source_slow: float = 0.05
+    rows_twice: float = 0.04
+    unreadable: float = 0.05
+    respell: float = 0.03
+    move: float = 0.10
     join: float = 0.12
     leave: float = 0.16
     come_back: float = 0.35
     change_data: float = 0.10
     publish: float = 0.014
     cancel: float = 0.012
+    switch: float = 0.02
+    release: float = 0.25
+    """Of something held, each time an operator looks."""
+    clock_jumps: float = 0.02
 
 
 CALM = Likelihoods(
@@ -69,12 +91,22 @@ CALM = Likelihoods(
     lose_answer=0,
     answer_twice=0,
     source_fails=0,
+    source_breaks_off=0,
+    source_empty=0,
+    source_slow=0,
+    rows_twice=0,
+    unreadable=0,
+    respell=0,
+    move=0,
     join=0,
     leave=0,
     come_back=0,
     change_data=0,
     publish=0,
     cancel=0,
+    switch=0,
+    release=0,
+    clock_jumps=0,
 )
 """Nothing goes wrong but what functions themselves report."""
 

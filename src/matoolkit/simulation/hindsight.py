@@ -62,6 +62,8 @@ class _Reader:
     def _changed(self, line: Line) -> None:
         if line.old in _FINAL[line.what]:
             self.found.append(f"what had ended went on: {line}")
+        if line.what == "member" and line.old == "completed" and line.new != "active":
+            self.found.append(f"who was through is not any more: {line}")
         self.status[line.what, line.subject] = line.new
         if line.what == "member":
             self.batch_of[line.subject] = int(line.place.split("/")[0])

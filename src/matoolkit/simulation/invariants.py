@@ -89,6 +89,22 @@ def _jobs_out() -> Subquery:
 _out = _jobs_out()
 _earlier = step_executions.alias("earlier")
 
+BY_TIMES: tuple[Invariant, ...] = (
+    Invariant(
+        "a cancelled step was not sent after its member left",
+        select(_s.id.label("step"))
+        .join(batch_members, _m.id == _s.batch_member_id)
+        .where(_m.status == MemberStatus.REMOVED, _s.generation == _m.generation, _s.dispatched_at > _m.removed_at),
+    ),
+    Invariant(
+        "no step was sent after its batch was cancelled",
+        select(_s.id.label("step"))
+        .join(batches, _b.id == _s.batch_id)
+        .where(_b.status == BatchStatus.CANCELLED, _s.dispatched_at > _b.completed_at),
+    ),
+)
+"""Of those that hold at every moment, the ones that are seen by comparing times: where clocks agree."""
+
 ALWAYS: tuple[Invariant, ...] = (
     Invariant(
         "a member has at most one job under way",
@@ -250,17 +266,23 @@ ALWAYS: tuple[Invariant, ...] = (
         ),
     ),
     Invariant(
-        "a cancelled step was not sent after its member left",
-        select(_s.id.label("step"))
-        .join(batch_members, _m.id == _s.batch_member_id)
-        .where(_m.status == MemberStatus.REMOVED, _s.generation == _m.generation, _s.dispatched_at > _m.removed_at),
+        "a key is active in at most one open batch of a runbook",
+        select(_b.runbook_name_folded.label("runbook"), func.min(_m.id).label("member"))
+        .join(batches, _b.id == _m.batch_id)
+        .where(_m.status == MemberStatus.ACTIVE, _b.status.in_(OPEN_BATCH))
+        .group_by(_b.runbook_name_folded, _m.member_key_folded)
+        .having(func.count() > 1),
     ),
     Invariant(
-        "no step was sent after its batch was cancelled",
-        select(_s.id.label("step"))
-        .join(batches, _b.id == _s.batch_id)
-        .where(_b.status == BatchStatus.CANCELLED, _s.dispatched_at > _b.completed_at),
+        "jobs are under way for a key in at most one batch of a runbook",
+        select(_b.runbook_name_folded.label("runbook"), func.min(_m.id).label("member"))
+        .select_from(_out)
+        .join(batch_members, _m.id == _out.c.member)
+        .join(batches, _b.id == _m.batch_id)
+        .group_by(_b.runbook_name_folded, _m.member_key_folded)
+        .having(func.count(_m.batch_id.distinct()) > 1),
     ),
+    *BY_TIMES,
 )
 
 AT_REST: tuple[Invariant, ...] = (

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 WORKERS = ("worker-1", "worker-2")
 _MINUTES = (30, 20, 10, 10, 0)
 _IN_FIRST = 0.75
+_IMMEDIATE = 0.15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,23 +39,29 @@ class Scenario:
     """Keys, and in which of the start times each is."""
     starts: tuple[int, ...] = (45,)
     """Minutes from the beginning."""
+    immediate: bool = False
+    """Whether batches start as soon as people appear."""
 
 
 def draw(seed: int, chance: Random, shape: Shape) -> Scenario:
     """A scenario from a seed."""
-    first = _runbook(chance, shape, 1)
+    immediate = chance.random() < _IMMEDIATE
+    first = _runbook(chance, shape, 1, immediate=immediate)
     # JSON is YAML, and quicker to write.
-    versions = [msgspec.json.encode(_changed(chance, shape, first, number)).decode() for number in (1, 2, 3)]
+    versions = [
+        msgspec.json.encode(_changed(chance, shape, first, number, immediate=immediate)).decode()
+        for number in (1, 2, 3)
+    ]
     starts = tuple(45 + 15 * index for index in range(chance.randint(1, shape.batches)))
     # Most people are in the first batch, so that the second is small enough to lose everybody now and then.
     people = {
         f"User{number}@contoso.example": 0 if chance.random() < _IN_FIRST else chance.randrange(len(starts))
         for number in range(chance.randint(*shape.members))
     }
-    return Scenario(seed, "wave", versions, people, starts)
+    return Scenario(seed, "wave", versions, people, starts, immediate)
 
 
-def _runbook(chance: Random, shape: Shape, number: int) -> dict[str, Any]:
+def _runbook(chance: Random, shape: Shape, number: int, *, immediate: bool) -> dict[str, Any]:
     minutes = sorted(chance.sample(_MINUTES, chance.randint(*shape.phases)), reverse=True)
     runbook: dict[str, Any] = {
         "name": "wave",
@@ -64,7 +71,7 @@ def _runbook(chance: Random, shape: Shape, number: int) -> dict[str, Any]:
             "connection": "SQL_SIMULATED",
             "query": "SELECT * FROM people",
             "primary_key": "Key",
-            "batch_time_column": "Start",
+            **({"batch_time": "immediate"} if immediate else {"batch_time_column": "Start"}),
         },
         "phases": [
             {
@@ -97,11 +104,11 @@ def _runbook(chance: Random, shape: Shape, number: int) -> dict[str, Any]:
     return runbook
 
 
-def _changed(chance: Random, shape: Shape, first: dict[str, Any], number: int) -> dict[str, Any]:
+def _changed(chance: Random, shape: Shape, first: dict[str, Any], number: int, *, immediate: bool) -> dict[str, Any]:
     """A later version: the same with a phase more or less, or another one altogether."""
     if number == 1:
         return first
-    return _runbook(chance, replace(shape), number)
+    return _runbook(chance, replace(shape), number, immediate=immediate)
 
 
 def _step(chance: Random, name: str, *, rollback: bool = False, polls: float = 0.25) -> dict[str, Any]:
@@ -112,7 +119,7 @@ def _step(chance: Random, name: str, *, rollback: bool = False, polls: float = 0
         "params": {"Key": "{{Key}}", "Name": "{{Name}}"},
         "output_params": {f"Out_{name.replace('-', '_')}": "Id"},
     }
-    if chance.random() < 0.08:  # noqa: PLR2004 - how many steps ask for a column that some people lack
+    if chance.random() < 0.08:  # noqa: PLR2004 - how many steps ask for a column that is unfit for some people
         step["params"]["Nickname"] = "{{Nickname}}"
     if chance.random() < 0.35:  # noqa: PLR2004 - how many steps retry
         step["retry"] = _retry(chance)

@@ -53,7 +53,7 @@ class Batch(msgspec.Struct, frozen=True):
 
 _b, _p, _m, _s = batches.c, phase_executions.c, batch_members.c, step_executions.c
 _now: ColumnElement[datetime] = bindparam("now", type_=UtcDateTime)
-_READ = select(
+READ_ALL = select(
     _b.id,
     runbooks.c.name,
     runbooks.c.version,
@@ -65,7 +65,7 @@ _READ = select(
     _b.rerunning_init_version,
 ).join(runbooks, runbooks.c.id == _b.runbook_id)
 
-READ = _READ.join(IDS.table, IDS.c.id == _b.id)
+READ = READ_ALL.join(IDS.table, IDS.c.id == _b.id)
 START_INIT = (
     update(batches)
     .where(_b.id == bindparam("batch"), _b.status == BatchStatus.DETECTED)
@@ -121,7 +121,7 @@ WITH_PHASES_TO_COME = (
     )
     .distinct()
 )
-OPEN = _READ.where(_b.status.in_(OPEN_BATCH)).order_by(_b.id)
+OPEN = READ_ALL.where(_b.status.in_(OPEN_BATCH)).order_by(_b.id)
 MEMBER_COUNT = select(func.count()).where(_m.batch_id == bindparam("batch"), _m.status == MemberStatus.ACTIVE)
 
 

@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     ColumnElement,
     String,
     bindparam,
+    case,
+    delete,
     exists,
     false,
     insert,
     null,
+    or_,
     select,
     true,
     update,
@@ -35,6 +39,10 @@ if TYPE_CHECKING:
 
 _m, _b, _p = batch_members.c, batches.c, phase_executions.c
 _now: ColumnElement[datetime] = bindparam("now", type_=UtcDateTime)
+
+# Written so that no index is thought to help: the rows are given.
+_IS_HELD = case((_m.removal_held_at.is_(None), 0), else_=1) == 1
+_UNLOADED = exists().where(_b.id == _m.batch_id, _b.loaded_at.is_(None))
 
 FOUND = Rows(Column("member_key", String), Column("member_key_folded", String), Column("data_json", String))
 FRESH = Rows(Column("id", BigInteger), Column("data_json", String))
@@ -71,7 +79,7 @@ OF_KEYS = (
     .where(_m.batch_id == bindparam("batch"), _m.catch_up_due == true())
     .order_by(_m.id)
 )
-REMOVE = (
+_REMOVE = (
     update(batch_members)
     .where(_m.id == IDS.c.id, checked(_m.status) == MemberStatus.ACTIVE)
     .values(
@@ -80,10 +88,13 @@ REMOVE = (
         removed_by=bindparam("by"),
         remove_dispatched_at=_now,
         removal_due=True,
+        removal_held_at=null(),
         catch_up_due=False,
     )
     .returning(_m.id, _m.batch_id, _m.member_key, _m.generation)
 )
+REMOVE = _REMOVE.where(or_(bindparam("released", type_=Boolean) == false(), _IS_HELD))
+"""Where an operator released what was held: only who is held still, since others may be there again."""
 REACTIVATE = (
     update(batch_members)
     .where(_m.id == FRESH.c.id, checked(_m.status) == MemberStatus.REMOVED, _m.removal_due == false())
@@ -99,7 +110,18 @@ REACTIVATE = (
     )
     .returning(_m.id, _m.batch_id, _m.member_key, _m.generation)
 )
-REFRESH = update(batch_members).where(_m.id == FRESH.c.id).values(data_json=FRESH.c.data_json)
+REFRESH = (
+    update(batch_members)
+    .where(_m.id == FRESH.c.id, checked(_m.status) == MemberStatus.ACTIVE)
+    .values(data_json=FRESH.c.data_json)
+)
+ADOPT = (
+    update(batches).where(_b.id == bindparam("batch"), _b.loaded_at.is_(None)).values(runbook_id=bindparam("runbook"))
+)
+TAKE_BACK_MEMBERS = delete(batch_members).where(
+    _m.batch_id == bindparam("batch"), _m.id.in_(select(IDS.c.id)), _UNLOADED
+)
+TAKE_BACK = delete(batches).where(_b.id == bindparam("batch"), _b.loaded_at.is_(None))
 LOADED = update(batches).where(_b.id == bindparam("batch"), _b.loaded_at.is_(None)).values(loaded_at=_now)
 
 
@@ -167,12 +189,29 @@ def loaded(tx: Transaction, batch: int, now: datetime) -> None:
     tx.change(LOADED, 1, batch=batch, now=now)
 
 
-def remove_members(tx: Transaction, ids: Iterable[int], now: datetime, *, by: str) -> list[tuple[int, int, str, int]]:
-    """Active members leave; who did: id, batch, key and generation."""
+def adopt(tx: Transaction, batch: int, runbook_id: int) -> None:
+    """A batch that nobody has seen yet runs this version, whichever it was begun under."""
+    tx.change(ADOPT, 1, batch=batch, runbook=runbook_id)
+
+
+def take_back(tx: Transaction, batch: int, members: Iterable[int] | None = None) -> None:
+    """Members of a batch that nobody has seen yet are no part of it after all; or nobody is, and there is no batch."""
+    if members is None:
+        tx.change(TAKE_BACK, 1, batch=batch)
+    elif wanted := [(each,) for each in members]:
+        tx.with_rows(TAKE_BACK_MEMBERS, IDS, wanted, batch=batch)
+
+
+def remove_members(
+    tx: Transaction, ids: Iterable[int], now: datetime, *, by: str, released: bool = False
+) -> list[tuple[int, int, str, int]]:
+    """Active members leave, or of those only who is held; who did: id, batch, key and generation."""
     wanted = [(each,) for each in sorted(set(ids))]
     if not wanted:
         return []
-    return sorted((row[0], row[1], row[2], row[3]) for row in tx.with_rows(REMOVE, IDS, wanted, now=now, by=by))
+    return sorted(
+        (row[0], row[1], row[2], row[3]) for row in tx.with_rows(REMOVE, IDS, wanted, now=now, by=by, released=released)
+    )
 
 
 def reactivate_members(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
-from sqlalchemy import ColumnElement, bindparam, false, func, insert, select, true, update
+from sqlalchemy import ColumnElement, bindparam, false, func, insert, null, select, true, update
 
 from matoolkit.store.schema import runbooks
-from matoolkit.store.types import UtcDateTime
+from matoolkit.store.types import UtcDateTime, whether
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -26,11 +26,21 @@ class PublishedRunbook(msgspec.Struct, frozen=True):
     is_active: bool
     overdue_behavior: str
     rerun_init: bool
+    has_error: bool = False
 
 
 _r = runbooks.c
 _now: ColumnElement[datetime] = bindparam("now", type_=UtcDateTime)
-_READ = select(_r.id, _r.name, _r.version, _r.yaml_content, _r.is_active, _r.overdue_behavior, _r.rerun_init)
+_READ = select(
+    _r.id,
+    _r.name,
+    _r.version,
+    _r.yaml_content,
+    _r.is_active,
+    _r.overdue_behavior,
+    _r.rerun_init,
+    whether(_r.last_error.is_not(None)).label("has_error"),
+)
 READ_VERSION = _READ.where(_r.name_folded == bindparam("named"), _r.version == bindparam("version"))
 READ_ACTIVE = _READ.where(_r.is_active == true()).order_by(_r.name_folded)
 LATEST_VERSION = select(func.coalesce(func.max(_r.version), 0)).where(_r.name_folded == bindparam("named"))
@@ -42,6 +52,12 @@ REPORT_ERROR = (
     .where(_r.name_folded == bindparam("named"), _r.version == bindparam("runbook_version"))
     .values(last_error=bindparam("message"), last_error_at=_now)
 )
+CLEAR_ERROR = (
+    update(runbooks)
+    .where(_r.id == bindparam("runbook"), _r.last_error.is_not(None))
+    .values(last_error=null(), last_error_at=null())
+)
+IGNORE_OVERDUE_APPLIED = update(runbooks).where(_r.id == bindparam("runbook")).values(ignore_overdue_applied=true())
 
 
 def folded(name: str) -> str:
@@ -94,6 +110,16 @@ def publish(
 def report_error(tx: Transaction, name: str, version: int, message: str, now: datetime) -> None:
     """What went wrong with a runbook, for its operators to see."""
     tx.execute(REPORT_ERROR, named=folded(name), runbook_version=version, message=message, now=now)
+
+
+def clear_error(tx: Transaction, runbook: int) -> None:
+    """It works again."""
+    tx.execute(CLEAR_ERROR, runbook=runbook)
+
+
+def ignore_overdue_applied(tx: Transaction, runbook: int) -> None:
+    """A batch went over to a version that ignores what was overdue."""
+    tx.execute(IGNORE_OVERDUE_APPLIED, runbook=runbook)
 
 
 def _identifier(name: str) -> str:
