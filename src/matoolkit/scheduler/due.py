@@ -21,6 +21,16 @@ POLLS_AT_ONCE = 500
 _ASK_AGAIN_AFTER = timedelta(minutes=1)
 
 
+def any_phases_due(tx: Transaction, now: datetime) -> bool:
+    """Whether there is anything to start: mostly there is not, and nobody need be held up to find out."""
+    return bool(store.phases_due(tx, now))
+
+
+def any_polls_due(tx: Transaction, now: datetime) -> bool:
+    """Whether there is anything to be asked about."""
+    return bool(store.polls_due(tx, now, 1))
+
+
 def start_due_phases(tx: Transaction, announcer: Announcer, now: datetime) -> int:
     """Start every phase whose time has come, of batches that are active and not running their init again."""
     found = store.phases_due(tx, now)

@@ -42,23 +42,30 @@ class Lease:
         self._database, self._me, self._duration = database, me, duration
         self._clock = clock
         self._lead: Lead | None = None
-        self._taken = 0
+        self._takings = 0
 
     def hold(self, now: datetime) -> Lead | None:
         """Keep the lease, or take it when it is free; None while somebody else has it."""
-        with self._database.transaction() as tx:
-            moment = self._moment(tx, now)
-            if self._lead is not None and leases.keep(tx, NAME, self._lead.holder, moment + self._duration):
-                return self._lead
-            known = leases.read(tx, NAME)
-            if known is not None and known[1] > moment:
+        with self._database.reading() as tx:
+            moment, known = self._moment(tx, now), leases.read(tx, NAME)
+        if known is not None:
+            holder, expires_at = known
+            if self._lead is not None and holder == self._lead.holder:
+                if expires_at - moment > self._duration / 2:
+                    return self._lead
+            elif expires_at > moment:
                 self._lead = None
                 return None
-            # Each taking has a name of its own: what was begun under an earlier one does not go on.
-            holder = f"{self._me} since {moment.isoformat()}, {self._taken + 1}"
-            taken = leases.take(tx, NAME, holder, moment, self._duration)
-        self._lead = Lead(holder) if taken else None
-        self._taken += taken
+        with self._database.transaction() as tx:
+            return self._keep_or_take(tx, self._moment(tx, now))
+
+    def _keep_or_take(self, tx: Transaction, moment: datetime) -> Lead | None:
+        if self._lead is not None and leases.keep(tx, NAME, self._lead.holder, moment + self._duration):
+            return self._lead
+        # Each taking has a name of its own: what was begun under an earlier one does not go on.
+        self._takings += 1
+        holder = f"{self._me} since {moment.isoformat()}, {self._takings}"
+        self._lead = Lead(holder) if leases.take(tx, NAME, holder, moment, self._duration) else None
         return self._lead
 
     def give_back(self) -> None:

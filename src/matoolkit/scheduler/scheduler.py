@@ -19,7 +19,7 @@ from matoolkit.batches.versions import change_version
 from matoolkit.errors import MatoolkitError
 from matoolkit.runbooks import RunbookErrors
 from matoolkit.scheduler.comparing import Comparison
-from matoolkit.scheduler.due import POLLS_AT_ONCE, ask_due_polls, start_due_phases
+from matoolkit.scheduler.due import POLLS_AT_ONCE, any_phases_due, any_polls_due, ask_due_polls, start_due_phases
 from matoolkit.scheduler.errors import LeaseLost
 from matoolkit.scheduler.gathering import Gathered, gather
 from matoolkit.scheduler.lease import Lease
@@ -97,9 +97,12 @@ class Scheduler:
             self._ticked_at = None
         work = self._working(self._lead, now)
         try:
-            work.change(lambda tx: start_due_phases(tx, self._announcer, now))
-            while work.change(lambda tx: ask_due_polls(tx, self._announcer, now)) == POLLS_AT_ONCE:
-                continue
+            with self._database.reading() as tx:
+                phases, polls = any_phases_due(tx, now), any_polls_due(tx, now)
+            if phases:
+                work.change(lambda tx: start_due_phases(tx, self._announcer, now))
+            while polls:
+                polls = work.change(lambda tx: ask_due_polls(tx, self._announcer, now)) == POLLS_AT_ONCE
         except LeaseLost:
             self._lead = None
             return False
