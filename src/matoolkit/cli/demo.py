@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _DEFAULT_SPEED = 150.0
 _PATIENCE_SECONDS = 120.0
-_TICK = 0.1
+_BEAT = 0.1
 _FAILURES_SHOWN = 5
 
 
@@ -44,7 +44,8 @@ def demo(members: int, speed: float) -> None:
         database = open_database(in_file(Path(folder) / "matoolkit.db"))
         try:
             migrate(database)
-            demonstration = Demonstration(database, FastClock(speed), members, tick_seconds=_TICK)
+            people = Path(folder) / "people.db"
+            demonstration = Demonstration(database, FastClock(speed), members, people=people, beat_seconds=_BEAT)
             began = time.monotonic()
             _run(demonstration, began)
             closing = demonstration.end()

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import socket
+from functools import partial
 from typing import TYPE_CHECKING
 
 from matoolkit.batches.announcing import Announcer
 from matoolkit.bus import EmbeddedBus, Names, Subscription, Topology
 from matoolkit.hosts.loops import Loops
+from matoolkit.hosts.sources import source_settings
+from matoolkit.hosts.ticking import Ticking
 from matoolkit.orchestrator import Orchestrator
-from matoolkit.scheduler.due import ask_due_polls, start_due_phases
+from matoolkit.scheduler import Scheduler
+from matoolkit.scheduler.sources import open_source
 from matoolkit.simulation.noop import NoopWorker
 
 if TYPE_CHECKING:
@@ -16,6 +22,9 @@ if TYPE_CHECKING:
 
     from matoolkit.clock import Clock
     from matoolkit.messages import WorkerJob, WorkerResult
+    from matoolkit.runbooks.model import DataSource
+    from matoolkit.scheduler import Settings
+    from matoolkit.scheduler.sources import Source
     from matoolkit.store.database import Database
 
 
@@ -28,9 +37,12 @@ class AllInOne:
         clock: Clock,
         *,
         function: Callable[[WorkerJob], WorkerResult] | None = None,
-        tick_seconds: float = 1.0,
+        beat_seconds: float = 1.0,
         look_again_seconds: float = 30.0,
+        scheduling: Settings | None = None,
+        sources: Callable[[DataSource], Source] | None = None,
     ) -> None:
+        """Take what it works on; without `sources`, data sources are found by the environment's variables."""
         self.database = database
         self.clock = clock
         self.bus = EmbeddedBus(database, clock)
@@ -43,7 +55,15 @@ class AllInOne:
         self._jobs: Subscription = everybody.subscription
         self.orchestrator = Orchestrator(database, self.bus, clock)
         self.worker = NoopWorker(self.bus, self._jobs, clock, function=function)
-        self._tick_seconds = tick_seconds
+        self.scheduler = Scheduler(
+            database,
+            self.announcer,
+            clock,
+            sources or partial(open_source, settings=source_settings(os.environ)),
+            me=f"{socket.gethostname()}:{os.getpid()}",
+            settings=scheduling,
+        )
+        self._ticking = Ticking(self.scheduler, beat_seconds)
         self._loops = Loops(look_again_seconds=look_again_seconds)
 
     def start(self) -> None:
@@ -53,19 +73,14 @@ class AllInOne:
         loops.consume("events", orchestrator.handle_events, bus, [orchestrator.events_subscription], full=full)
         loops.consume("results", orchestrator.handle_results, bus, [orchestrator.results_subscription], full=full)
         loops.consume("worker", self.worker.work, bus, [self._jobs])
-        loops.every("tick", self._tick_seconds, self._tick)
+        self._ticking.start(loops)
         loops.every("reconcile", 15.0, self._tidy)
 
     def stop(self) -> bool:
         """End, each part after what it is doing; whether all of them did."""
-        return self._loops.stop()
-
-    def _tick(self) -> None:
-        now = self.clock.now()
-        with self.database.transaction() as tx:
-            start_due_phases(tx, self.announcer, now)
-        with self.database.transaction() as tx:
-            ask_due_polls(tx, self.announcer, now)
+        stopped = self._loops.stop()
+        self.scheduler.step_down()
+        return stopped
 
     def _tidy(self) -> None:
         self.orchestrator.drain()

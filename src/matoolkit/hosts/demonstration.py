@@ -6,25 +6,29 @@ somebody joins late and somebody leaves. What must come of it is known beforehan
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
-import msgspec
 from sqlalchemy import text
 
-from matoolkit.batches import making, membership
 from matoolkit.hosts.all_in_one import AllInOne
+from matoolkit.hosts.sources import source_settings
 from matoolkit.messages import WorkerError, WorkerResult
-from matoolkit.runbooks import load_runbook
+from matoolkit.scheduler import Settings
+from matoolkit.scheduler.sources import open_source
 from matoolkit.simulation.invariants import ALWAYS, AT_REST, check
-from matoolkit.store import batches as batch_store
-from matoolkit.store import members as member_store
-from matoolkit.store import roster, runbooks
+from matoolkit.store import runbooks
+from matoolkit.store.address import in_file
 from matoolkit.store.states import OPEN_BATCH
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matoolkit.clock import Clock
     from matoolkit.messages import WorkerJob
     from matoolkit.store.database import Database
@@ -109,7 +113,8 @@ rollbacks:
 """
 _FAILS_EVERY, _STUMBLES_EVERY = 40, 9
 _POLLS = 2
-_LEAD = timedelta(minutes=31)
+_LEAD = timedelta(minutes=36)
+_TICK = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,55 +145,55 @@ class Closing:
 class Demonstration:
     """The wave, its people and its pretended functions."""
 
-    def __init__(self, database: Database, clock: Clock, members: int, *, tick_seconds: float) -> None:
-        self._database, self._clock, self._count = database, clock, members
+    def __init__(self, database: Database, clock: Clock, members: int, *, people: Path, beat_seconds: float) -> None:
+        """Take what the wave runs on, and the file that is to be its data source."""
+        self._database, self._clock, self._count, self._people = database, clock, members, people
         self._attempts: Counter[str] = Counter()
-        self._batch = 0
+        settings = source_settings({"SQL_DEMO": in_file(people).render_as_string(hide_password=False)})
         self._host = AllInOne(
-            database, clock, function=self._function, tick_seconds=tick_seconds, look_again_seconds=tick_seconds * 2
+            database,
+            clock,
+            function=self._function,
+            beat_seconds=beat_seconds,
+            look_again_seconds=beat_seconds * 2,
+            scheduling=Settings(tick=_TICK),
+            sources=partial(open_source, settings=settings),
         )
 
     def begin(self) -> None:
-        """Publish the runbook, find the people, start everything."""
+        """Write down the people, publish the runbook, start everything: the next tick finds them."""
         now = self._clock.now()
-        people = [_person(number) for number in range(self._count)]
+        date = (now + _LEAD).isoformat()
+        with closing(sqlite3.connect(self._people)) as source, source:
+            source.execute("CREATE TABLE people (UserPrincipalName TEXT, DisplayName TEXT, MigrationDate TEXT)")
+            rows = [(*_person(number), date) for number in range(self._count)]
+            source.executemany("INSERT INTO people VALUES (?, ?, ?)", rows)
         with self._database.transaction() as tx:
             runbooks.publish(tx, name="demo-wave", yaml_content=RUNBOOK, now=now, by="demo")
-            (published,) = runbooks.active(tx)
-            self._batch = making.create_batch(
-                tx,
-                self._host.announcer,
-                published,
-                load_runbook(RUNBOOK),
-                start_time=now + _LEAD,
-                members=people,
-                now=now,
-            )
         self._host.start()
 
     def people_change(self) -> None:
         """One who comes late and one who goes."""
-        with self._database.transaction() as tx:
-            batch = batch_store.read(tx, [self._batch])[self._batch]
-            now = self._clock.now()
-            membership.add_members(tx, self._host.announcer, batch, [_person(self._count)], now)
-            leaver = roster.listed(tx, self._batch)[1].id
-            membership.remove_members(tx, self._host.announcer, batch, [leaver], now, by="demo")
+        with closing(sqlite3.connect(self._people)) as source, source:
+            late = _person(self._count)
+            source.execute("INSERT INTO people SELECT ?, ?, max(MigrationDate) FROM people", late)
+            source.execute("DELETE FROM people WHERE UserPrincipalName = ?", _person(1)[:1])
 
     def progress(self) -> Progress:
         """How far the wave is now."""
         with self._database.reading() as tx:
             return Progress(
-                Counter(dict(tx.execute(member_store.COUNT_BY_STATUS, batch=self._batch).all())),
-                dict(tx.execute(_PHASES, batch=self._batch).all()),
-                Counter(dict(tx.execute(_STEPS, batch=self._batch).all())),
+                Counter(dict(tx.execute(_MEMBERS).all())),
+                dict(tx.execute(_PHASES).all()),
+                Counter(dict(tx.execute(_STEPS).all())),
             )
 
     @property
     def is_over(self) -> bool:
         """Whether the batch has ended."""
         with self._database.reading() as tx:
-            return batch_store.read(tx, [self._batch])[self._batch].status not in OPEN_BATCH
+            statuses = tx.execute(_BATCHES).scalars()
+            return bool(statuses) and not any(status in OPEN_BATCH for status in statuses)
 
     def end(self) -> Closing:
         """Stop everything and look at what came of it."""
@@ -197,7 +202,7 @@ class Demonstration:
         failing = sum(1 for number in range(self._count + 1) if number != 1 and _fails(number))
         expected = Counter({"failed": failing, "removed": 1, "completed": self._count - failing})
         with self._database.reading() as tx:
-            failures = [(row[0], row[1], row[2]) for row in tx.execute(_FAILURES, batch=self._batch)]
+            failures = [(row[0], row[1], row[2]) for row in tx.execute(_FAILURES)]
             violations = [str(each) for each in check(tx, (*ALWAYS, *AT_REST))]
         if not stopped:
             violations.append("a part did not stop")
@@ -243,17 +248,19 @@ class Demonstration:
 
 def _person(number: int) -> tuple[str, str]:
     key = f"person{number}@contoso.example"
-    return key, msgspec.json.encode({"UserPrincipalName": key, "DisplayName": f"Person {number}"}).decode()
+    return key, f"Person {number}"
 
 
 def _fails(number: int) -> bool:
     return number % _FAILS_EVERY == _FAILS_EVERY // 2
 
 
-_PHASES = text("SELECT phase_name, status FROM phase_executions WHERE batch_id = :batch ORDER BY id")
-_STEPS = text("SELECT status, count(*) FROM step_executions WHERE batch_id = :batch GROUP BY status ORDER BY status")
+_BATCHES = text("SELECT status FROM batches ORDER BY id")
+_MEMBERS = text("SELECT status, count(*) FROM batch_members GROUP BY status ORDER BY status")
+_PHASES = text("SELECT phase_name, status FROM phase_executions ORDER BY id")
+_STEPS = text("SELECT status, count(*) FROM step_executions GROUP BY status ORDER BY status")
 _FAILURES = text("""
     SELECT m.member_key, s.step_name, s.error_message FROM step_executions s
     JOIN batch_members m ON m.id = s.batch_member_id
-    WHERE s.batch_id = :batch AND s.status IN ('failed', 'poll_timeout') ORDER BY m.id
+    WHERE s.status IN ('failed', 'poll_timeout') ORDER BY m.id
 """)

@@ -69,6 +69,10 @@ class Loops:
 
         self.start(Loop(name, once, lambda: self._stopping.wait(seconds)))
 
+    def on_stop(self, wake: Callable[[], None]) -> None:
+        """Have something done when the loops are told to end, so that one that waits sees it."""
+        self._wakers.append(wake)
+
     def start(self, loop: Loop) -> None:
         """Begin a loop."""
         thread = Thread(target=self._run, args=(loop,), name=loop.name, daemon=True)

@@ -114,11 +114,11 @@ class Scheduler:
         lead, now = self._lead, self._clock.now()
         if lead is None:
             return ()
-        self._ticked_at = now
         with self._database.reading() as tx:
             active = runbooks.active(tx)
             off = automation.switched_off(tx)
             batches = {each.name: roster.open_of_name(tx, each.name) for each in active}
+        self._ticked_at = now
         questions = []
         for published, runbook in zip(active, self._library.read(active).values(), strict=True):
             work = self._working(lead, now)

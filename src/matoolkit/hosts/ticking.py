@@ -1,0 +1,97 @@
+"""The scheduler's threads: a beat that nothing holds up, and a thread for each source that is being asked.
+
+An answer is applied as soon as it is there, whatever the other sources do. A source that has not answered in its time
+is given up: the runbook says so, it is asked again when its thread has come back, and what it says late is not used.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+
+from matoolkit.scheduler.sources import TimeLimitExceeded
+from matoolkit.store.runbooks import folded
+
+if TYPE_CHECKING:
+    from matoolkit.errors import MatoolkitError
+    from matoolkit.hosts.loops import Loops
+    from matoolkit.scheduler import Gathered, Question, Scheduler
+
+log = logging.getLogger(__name__)
+
+_PATIENCE_SECONDS = 180.0
+"""Longer than the time limit of any source, which ends a query properly; this is for what does not even end then."""
+
+
+@dataclass(slots=True)
+class _Asking:
+    question: Question
+    asked_at: float
+    given_up: bool = False
+
+
+@dataclass(slots=True)
+class Ticking:
+    """Runs one scheduler."""
+
+    scheduler: Scheduler
+    beat_seconds: float = 5.0
+    patience_seconds: float = _PATIENCE_SECONDS
+    _wanted: Event = field(default_factory=Event)
+    _answers: SimpleQueue[tuple[_Asking, Gathered | MatoolkitError] | None] = field(default_factory=SimpleQueue)
+    _asked: dict[str, _Asking] = field(default_factory=dict)
+
+    def start(self, loops: Loops) -> None:
+        """Begin: one loop for what must be on time, one for what comes of the sources."""
+        loops.every("beat", self.beat_seconds, self.beat)
+        loops.every("tick", 0.0, self.work)
+        loops.on_stop(lambda: self._answers.put(None))
+
+    def beat(self) -> None:
+        """What is due; and word to the other loop when a tick is."""
+        if self.scheduler.beat():
+            self._wanted.set()
+            self._answers.put(None)
+
+    def work(self) -> None:
+        """Wait for the next answer, or for the next tick, and do what it asks for."""
+        try:
+            answered = self._answers.get(timeout=self.beat_seconds)
+        except Empty:
+            answered = None
+        if answered is not None:
+            self._apply(*answered)
+        self._give_up()
+        if self._wanted.is_set():
+            questions = self.scheduler.begin(frozenset(self._asked))
+            # Ticks that came due while we were busy are one.
+            self._wanted.clear()
+            for question in questions:
+                self._ask(question)
+
+    def _ask(self, question: Question) -> None:
+        asking = _Asking(question, time.monotonic())
+        self._asked[folded(question.published.name)] = asking
+        name = f"source of {question.published.name}"
+        Thread(target=self._gather, args=(asking,), name=name, daemon=True).start()
+
+    def _gather(self, asking: _Asking) -> None:
+        self._answers.put((asking, self.scheduler.gather(asking.question)))
+
+    def _apply(self, asking: _Asking, answer: Gathered | MatoolkitError) -> None:
+        self._asked.pop(folded(asking.question.published.name), None)
+        if not asking.given_up:
+            self.scheduler.compare(asking.question, answer)
+
+    def _give_up(self) -> None:
+        now = time.monotonic()
+        for asking in list(self._asked.values()):
+            if not asking.given_up and now - asking.asked_at > self.patience_seconds:
+                asking.given_up = True
+                log.warning("%s: its data source does not answer", asking.question.published.name)
+                late = TimeLimitExceeded(f"no answer after {self.patience_seconds:g} seconds")
+                self.scheduler.compare(asking.question, late)
