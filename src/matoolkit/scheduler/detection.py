@@ -65,9 +65,15 @@ def complete(
 ) -> None:
     """Write what is missing of a batch that nobody has seen yet, and show it; or take it back when nobody is in it."""
     with work.database.reading() as tx:
-        listed = {folded: member for member, folded, *_ in roster.listed(tx, batch)}
-    vanished = sorted(member for folded, member in listed.items() if folded not in people)
+        listed = {folded: (member, data) for member, folded, _status, data, _held in roster.listed(tx, batch)}
+    vanished = sorted(member for folded, (member, _data) in listed.items() if folded not in people)
+    changed = [
+        (member, people[folded][1])
+        for folded, (member, data) in listed.items()
+        if folded in people and people[folded][1] != data
+    ]
     work.in_chunks(vanished, lambda tx, some: creation.take_back(tx, batch, some))
+    work.in_chunks(changed, creation.refresh_members)
 
     def fill(tx: Transaction, some: list[_Folk]) -> None:
         if _unseen(tx, batch):

@@ -1,3 +1,7 @@
+-- READ_ALL
+SELECT batches.id, runbooks.name, runbooks.version, batches.status, batches.batch_start_time, batches.loaded_at, batches.started_at, batches.is_manual, batches.rerunning_init_version
+FROM batches JOIN runbooks ON runbooks.id = batches.runbook_id;
+
 -- READ
 SELECT batches.id, runbooks.name, runbooks.version, batches.status, batches.batch_start_time, batches.loaded_at, batches.started_at, batches.is_manual, batches.rerunning_init_version
 FROM batches JOIN runbooks ON runbooks.id = batches.runbook_id JOIN (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given ON given.id = batches.id;

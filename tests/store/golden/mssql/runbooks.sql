@@ -1,10 +1,10 @@
 -- READ_VERSION
-SELECT runbooks.id, runbooks.name, runbooks.version, runbooks.yaml_content, runbooks.is_active, runbooks.overdue_behavior, runbooks.rerun_init
+SELECT runbooks.id, runbooks.name, runbooks.version, runbooks.yaml_content, runbooks.is_active, runbooks.overdue_behavior, runbooks.rerun_init, CASE WHEN (runbooks.last_error IS NOT NULL) THEN 1 ELSE 0 END AS has_error
 FROM runbooks
 WHERE runbooks.name_folded = :named AND runbooks.version = :version;
 
 -- READ_ACTIVE
-SELECT runbooks.id, runbooks.name, runbooks.version, runbooks.yaml_content, runbooks.is_active, runbooks.overdue_behavior, runbooks.rerun_init
+SELECT runbooks.id, runbooks.name, runbooks.version, runbooks.yaml_content, runbooks.is_active, runbooks.overdue_behavior, runbooks.rerun_init, CASE WHEN (runbooks.last_error IS NOT NULL) THEN 1 ELSE 0 END AS has_error
 FROM runbooks
 WHERE runbooks.is_active = 1 ORDER BY runbooks.name_folded;
 
@@ -18,3 +18,9 @@ UPDATE runbooks SET is_active=0 WHERE runbooks.name_folded = :named AND runbooks
 
 -- REPORT_ERROR
 UPDATE runbooks SET last_error=:message, last_error_at=:now WHERE runbooks.name_folded = :named AND runbooks.version = :runbook_version;
+
+-- CLEAR_ERROR
+UPDATE runbooks SET last_error=NULL, last_error_at=NULL WHERE runbooks.id = :runbook AND runbooks.last_error IS NOT NULL;
+
+-- IGNORE_OVERDUE_APPLIED
+UPDATE runbooks SET ignore_overdue_applied=1 WHERE runbooks.id = :runbook;
