@@ -109,7 +109,7 @@ _numbers = count(1)
 def _run(plan: Plan, store: str, task: Task, members: int) -> Findings:
     """One run on a new database, in a process of its own."""
     file = plan.folder / f"engine-{next(_numbers)}.sqlite"
-    url = in_file(file) if store == "sqlite" else _emptied(plan.postgresql_url or "")
+    url = in_file(file) if store == "sqlite" else emptied(plan.postgresql_url or "")
     database = open_database(url)
     migrate(database)
     database.close()
@@ -129,7 +129,7 @@ def _run(plan: Plan, store: str, task: Task, members: int) -> Findings:
     return found
 
 
-def _emptied(url: str) -> str:
+def emptied(url: str) -> str:
     """The URL for SQLAlchemy of a database with nothing in it, and nothing left to write from what was."""
     with psycopg.connect(url, autocommit=True) as connection:
         if connection.execute("SHOW fsync").fetchone() != ("on",):

@@ -12,7 +12,7 @@ from matoolkit.scheduler.sources import SourceUnavailable
 from matoolkit.store import runbooks, schema
 from matoolkit.store.errors import DatabaseUnavailable, TransactionConflict
 from tests.orchestrator.runbooks import POLL, runbook, step
-from tests.scheduler.town import AT_TEN, LEAVING, PLAIN, Town
+from tests.scheduler.town import AT_TEN, LEAVING, PLAIN, Town, TownSource
 
 if TYPE_CHECKING:
     from typing import Any
@@ -176,21 +176,18 @@ def test_all_polls_that_are_due_are_asked_about_in_one_beat(small_town: Town, mo
     assert len(small_town.events("poll-check")) == 5
 
 
-def test_phases_come_before_queries(town: Town) -> None:
+def test_phases_come_before_queries(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
     """A source that is asked sees that what was due has been started."""
     town.found("a")
     seen: list[str] = []
-    read = type(town.source).read
+    read = TownSource.read
 
-    def look(source: Any) -> Any:
+    def look(source: TownSource) -> Any:
         seen.append(town.phases()["move"])
         return read(source)
 
-    type(town.source).read = look  # type: ignore[method-assign]
-    try:
-        town.look(hours=3)
-    finally:
-        type(town.source).read = read  # type: ignore[method-assign]
+    monkeypatch.setattr(TownSource, "read", look)
+    town.look(hours=3)
     assert seen == ["dispatched"]
 
 

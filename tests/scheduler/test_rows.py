@@ -93,7 +93,7 @@ def test_an_empty_result_has_columns_and_nobody() -> None:
 
 
 def test_a_source_that_gives_not_even_columns_is_an_error() -> None:
-    class Mute:
+    class Mute(TownSource):
         def read(self) -> Generator[Chunk]:
             yield from ()
 
