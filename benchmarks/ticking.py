@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -76,7 +77,7 @@ def main(assignment: Assignment) -> Findings:
     watched = Watched(database)
     clock = ManualClock(_NOW)
     bus = EmbeddedBus(database, clock)
-    environment = {"SQL_TICK": in_file(assignment.source).render_as_string(hide_password=False)}
+    environment = {"SQL_TICK": in_file(Path(assignment.source)).render_as_string(hide_password=False)}
     settings = source_settings(environment)
     scheduler = Scheduler(watched, Announcer(bus), clock, lambda source: open_source(source, settings), me="benchmark")
     with database.transaction() as tx:

@@ -56,11 +56,12 @@ class Comparison:
             if batch.loaded_at is not None
         ]
         problems = [removing.let_go(self.work, batch, found) for batch, found in compared]
-        for batch, found in compared:
-            self._take_in(batch, found)
+        # Before the joining too: who is taken back from a batch that was half made is free for another.
         for batch in mine:
             if batch.loaded_at is None:
                 self._complete(batch, groups.get(_start(batch), {}))
+        for batch, found in compared:
+            self._take_in(batch, found)
         with self.work.database.reading() as tx:
             there = roster.batches_at(tx, self.published.name, groups)
             late = self._late(tx, groups, there)

@@ -131,7 +131,8 @@ class Operator:
 
     def _cancel(self, drawn: float) -> None:
         with self.database.transaction() as tx:
-            batches = batch_store.open_batches(tx)
+            # Those that are half made nobody sees.
+            batches = [each for each in batch_store.open_batches(tx) if each.loaded_at is not None]
             if batches:
                 batch = batches[int(drawn * len(batches))]
                 lock_batches(tx, [batch.id])
