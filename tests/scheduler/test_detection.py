@@ -302,3 +302,14 @@ def test_a_failing_source_leaves_a_half_made_batch_as_it_is(town: Town) -> None:
     town.look()
     assert town.rows(schema.batches)[0]["loaded_at"] is None
     assert town.members() == {"a": "active"}
+
+
+def test_who_is_taken_back_from_a_half_made_batch_joins_another_in_the_same_tick(town: Town) -> None:
+    town.publish(LEAVING)
+    town.people("b", start=AT_NOON)
+    town.look()
+    half_made(town, "a", "c")
+    town.only("a", "b", start=AT_NOON)
+    town.people("c")
+    town.look()
+    assert town.waves == {AT_NOON: {"a": "active", "b": "active"}, AT_TEN: {"c": "active"}}

@@ -102,12 +102,12 @@ def test_a_source_that_gives_not_even_columns_is_an_error() -> None:
 
 
 def test_the_query_is_ended_when_its_rows_cannot_be_used() -> None:
-    ended = []
+    ended: list[bool] = []
 
     class Long(TownSource):
         def read(self) -> Generator[Chunk]:
             try:
-                yield from super().read()
+                yield from TownSource.read(self)
             finally:
                 ended.append(True)
 
