@@ -1,0 +1,83 @@
+"""What a function is told about the job it runs, and what it may use for it."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from threading import Event
+from typing import TYPE_CHECKING
+
+from matoolkit.clock import SystemClock
+from matoolkit.worker.errors import TimedOut
+from matoolkit.worker.ports import NoExchange, NoGraph, NoSecrets
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+    from datetime import datetime
+    from typing import Any
+
+    from matoolkit.clock import Clock
+    from matoolkit.worker.ports import ExchangeClient, GraphClient, SecretResolver
+
+_LOGGER = logging.getLogger("matoolkit.functions")
+
+
+class JobLogger(logging.LoggerAdapter[logging.Logger]):
+    """Puts the job's id before every line."""
+
+    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
+        """`step-12: …`."""
+        return f"{(self.extra or {}).get('job_id') or 'no job'}: {msg}", kwargs
+
+
+@dataclass(slots=True, kw_only=True)
+class FunctionContext:
+    """The job a function runs for; a test makes one with nothing but what its function uses."""
+
+    graph: GraphClient = field(default_factory=NoGraph)
+    """Microsoft Graph in the target tenant."""
+    exchange: ExchangeClient = field(default_factory=NoExchange)
+    """Exchange Online of the target tenant."""
+    secrets: SecretResolver = field(default_factory=NoSecrets)
+    """Secrets by name. Those named in parameters are resolved already."""
+    job_id: str = ""
+    batch_id: int = 0
+    worker_id: str = ""
+    function_name: str = ""
+    idempotency_key: str = ""
+    """The same for every attempt at the same step."""
+    first_dispatched_at: datetime | None = None
+    """When the first attempt was sent: what the tenant made before is somebody else's."""
+    attempt: int = 1
+    """Which attempt this is, retries by the runbook counted."""
+    deliveries: int = 1
+    """How often this very job was handed to a worker, this time included."""
+    deadline: datetime | None = None
+    """When the function is cancelled."""
+    clock: Clock = field(default_factory=SystemClock)
+    log: logging.LoggerAdapter[logging.Logger] | None = None
+    """Lines about the job; a `JobLogger` when none is given. Secrets of the job are blanked out."""
+    cancelled: Event = field(default_factory=Event)
+    """Set once the result is no longer waited for. A coroutine is cancelled besides; a thread has to look."""
+
+    @property
+    def redelivered(self) -> bool:
+        """Whether this very job was handed out before, to a worker that never answered."""
+        return self.deliveries > 1
+
+    @property
+    def repeated(self) -> bool:
+        """Whether the same may have been done before: by an earlier attempt, or by a worker that never answered."""
+        return self.redelivered or (bool(self.idempotency_key) and self.job_id != self.idempotency_key)
+
+    @property
+    def logger(self) -> logging.LoggerAdapter[logging.Logger]:
+        """Where the function writes about the job."""
+        if self.log is None:
+            self.log = JobLogger(_LOGGER, {"job_id": self.job_id})
+        return self.log
+
+    def check(self) -> None:
+        """Raise `TimedOut` once nobody waits for the result any more: for threads, between two pieces of work."""
+        if self.cancelled.is_set():
+            raise TimedOut("the job is no longer waited for")
