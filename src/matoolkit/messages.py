@@ -212,6 +212,7 @@ _EVENT_TYPES: dict[str, type[Struct]] = {
     str(kind.__struct_config__.tag): kind
     for kind in (BatchInit, PhaseDue, MemberAdded, MemberRemoved, PollCheck, RetryCheck)
 }
+_JOB_ID = re.compile(rf"({'|'.join(Kind)})-(\d{{1,18}})(?:-|$)")
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder()
 # What this product wrote itself is read at once; whatever these refuse is looked at more patiently.
@@ -251,6 +252,33 @@ def decode_job(body: str | bytes) -> WorkerJob:
         return job
 
 
+def salvaged_job(body: str | bytes, message_id: str) -> WorkerJob | None:
+    """What an unreadable job still says about where its result belongs; None when it does not say even that.
+
+    The id of its message is the job's id, and the id names the execution.
+    """
+    try:
+        fields = _nested(_known_keys(_fields(body), WorkerJob))
+    except UnreadableMessage:
+        fields = {}
+    job_id = fields.get("jobId")
+    if not isinstance(job_id, str) or not job_id:
+        job_id = message_id
+    correlation = _salvaged_correlation(fields.get("correlationData"), job_id)
+    if correlation is None:
+        return None
+    texts = {key: value for key in ("workerId", "functionName") if isinstance(value := fields.get(key), str)}
+    batch_id = fields.get("batchId")
+    return WorkerJob(
+        job_id=job_id,
+        batch_id=batch_id if isinstance(batch_id, int) else 0,
+        worker_id=texts.get("workerId", ""),
+        function_name=texts.get("functionName", ""),
+        parameters={},
+        correlation_data=correlation,
+    )
+
+
 def decode_result(body: str | bytes) -> WorkerResult:
     """A result from the wire."""
     try:
@@ -262,6 +290,18 @@ def decode_result(body: str | bytes) -> WorkerResult:
             fields["status"] = status.lower()
         result: WorkerResult = _convert(fields, WorkerResult)
         return result
+
+
+def _salvaged_correlation(given: Any, job_id: str) -> Correlation | None:
+    try:
+        correlation: Correlation = msgspec.convert(given, Correlation)
+    except msgspec.ValidationError:
+        pass
+    else:
+        if correlation.execution() is not None:
+            return correlation
+    found = _JOB_ID.match(job_id)
+    return correlated(Kind(found[1]), int(found[2])) if found else None
 
 
 def _fields(body: str | bytes) -> dict[str, Any]:

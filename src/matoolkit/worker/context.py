@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import sys
+import traceback
 from dataclasses import dataclass, field
 from threading import Event
 from typing import TYPE_CHECKING
@@ -12,7 +14,7 @@ from matoolkit.worker.errors import TimedOut
 from matoolkit.worker.ports import NoExchange, NoGraph, NoSecrets
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import Callable
     from datetime import datetime
     from typing import Any
 
@@ -22,12 +24,33 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger("matoolkit.functions")
 
 
-class JobLogger(logging.LoggerAdapter[logging.Logger]):
-    """Puts the job's id before every line."""
+def _as_it_is(text: str) -> str:
+    return text
 
-    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
-        """`step-12: …`."""
-        return f"{(self.extra or {}).get('job_id') or 'no job'}: {msg}", kwargs
+
+def _nothing(_: str) -> None: ...
+
+
+class JobLogger(logging.LoggerAdapter[logging.Logger]):
+    """Puts the job's id before every line, and leaves out of it what is secret."""
+
+    def __init__(self, job_id: str, conceal: Callable[[str], str] = _as_it_is) -> None:
+        super().__init__(_LOGGER)
+        self._job_id = job_id or "no job"
+        self._conceal = conceal
+
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
+        """Put the whole line together first, its exception included, so that nothing gets past."""
+        if not self.isEnabledFor(level):
+            return
+        text = str(msg) % args if args else str(msg)
+        exc_info = kwargs.pop("exc_info", None)
+        if exc_info:
+            error = exc_info if isinstance(exc_info, BaseException) else sys.exc_info()[1]
+            if error is not None:
+                text = f"{text}\n{''.join(traceback.format_exception(error)).rstrip()}"
+        kwargs["stacklevel"] = kwargs.get("stacklevel", 1) + 1
+        self.logger.log(level, "%s: %s", self._job_id, self._conceal(text), **kwargs)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,8 +78,10 @@ class FunctionContext:
     deadline: datetime | None = None
     """When the function is cancelled."""
     clock: Clock = field(default_factory=SystemClock)
-    log: logging.LoggerAdapter[logging.Logger] | None = None
-    """Lines about the job; a `JobLogger` when none is given. Secrets of the job are blanked out."""
+    job_logger: JobLogger | None = None
+    """Made when it is first asked for; see `logger`."""
+    conceal: Callable[[str], None] = _nothing
+    """Have a text blanked out wherever it would be written: for passwords and keys that the function comes by."""
     cancelled: Event = field(default_factory=Event)
     """Set once the result is no longer waited for. A coroutine is cancelled besides; a thread has to look."""
 
@@ -71,11 +96,11 @@ class FunctionContext:
         return self.redelivered or (bool(self.idempotency_key) and self.job_id != self.idempotency_key)
 
     @property
-    def logger(self) -> logging.LoggerAdapter[logging.Logger]:
-        """Where the function writes about the job."""
-        if self.log is None:
-            self.log = JobLogger(_LOGGER, {"job_id": self.job_id})
-        return self.log
+    def logger(self) -> JobLogger:
+        """Where the function writes about the job; secrets of the job are blanked out."""
+        if self.job_logger is None:
+            self.job_logger = JobLogger(self.job_id)
+        return self.job_logger
 
     def check(self) -> None:
         """Raise `TimedOut` once nobody waits for the result any more: for threads, between two pieces of work."""
