@@ -35,6 +35,10 @@ SUBCOMMANDS: Mapping[str, Subcommand] = {
         "Live whole waves under a virtual clock, with faults drawn from seeds, and check that nothing is lost.",
     ),
     "runbook": Subcommand("matoolkit.cli.runbook:runbook", "Check runbooks offline."),
+    "worker": Subcommand(
+        "matoolkit.cli.worker:worker",
+        "Run jobs in the target tenant, or list the functions that can be run.",
+    ),
 }
 
 

@@ -20,7 +20,9 @@ from matoolkit.simulation.noop import NoopWorker
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from matoolkit.bus import SubscriptionRule
     from matoolkit.clock import Clock
+    from matoolkit.hosts.worker_host import WorkerHost
     from matoolkit.messages import WorkerJob, WorkerResult
     from matoolkit.runbooks.model import DataSource
     from matoolkit.scheduler import Settings
@@ -37,6 +39,7 @@ class AllInOne:
         clock: Clock,
         *,
         function: Callable[[WorkerJob], WorkerResult] | None = None,
+        worker: Callable[[EmbeddedBus, SubscriptionRule], WorkerHost] | None = None,
         beat_seconds: float = 1.0,
         look_again_seconds: float = 30.0,
         scheduling: Settings | None = None,
@@ -54,7 +57,9 @@ class AllInOne:
             self.bus.declare(tx, Topology(subscriptions=(everybody,)))
         self._jobs: Subscription = everybody.subscription
         self.orchestrator = Orchestrator(database, self.bus, clock)
-        self.worker = NoopWorker(self.bus, self._jobs, clock, function=function)
+        self._noop = NoopWorker(self.bus, self._jobs, clock, function=function)
+        self.worker = None if worker is None else worker(self.bus, everybody)
+        """The real one, where the host has one; functions only pretend otherwise."""
         self.scheduler = Scheduler(
             database,
             self.announcer,
@@ -72,7 +77,10 @@ class AllInOne:
         full = orchestrator.settings.set_size
         loops.consume("events", orchestrator.handle_events, bus, [orchestrator.events_subscription], full=full)
         loops.consume("results", orchestrator.handle_results, bus, [orchestrator.results_subscription], full=full)
-        loops.consume("worker", self.worker.work, bus, [self._jobs])
+        if self.worker is None:
+            loops.consume("worker", self._noop.work, bus, [self._jobs])
+        else:
+            loops.serve("worker", self.worker.run, self.worker.stop)
         self._ticking.start(loops)
         loops.every("reconcile", 15.0, self._tidy)
 

@@ -73,6 +73,16 @@ class Loops:
         """Have something done when the loops are told to end, so that one that waits sees it."""
         self._wakers.append(wake)
 
+    def serve(self, name: str, run: Callable[[], object], stop: Callable[[], None]) -> None:
+        """Have something run that goes on by itself until it is stopped; begun again when it fails."""
+
+        def once() -> int:
+            run()
+            return 0
+
+        self.on_stop(stop)
+        self.start(Loop(name, once, lambda: self._stopping.wait(_SHORTEST_PAUSE)))
+
     def start(self, loop: Loop) -> None:
         """Begin a loop."""
         thread = Thread(target=self._run, args=(loop,), name=loop.name, daemon=True)

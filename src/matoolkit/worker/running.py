@@ -24,7 +24,7 @@ from matoolkit.worker.ports import NoExchange, NoGraph, NoSecrets
 from matoolkit.worker.runs import Ending
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Executor
 
     from matoolkit.clock import Clock
@@ -52,6 +52,8 @@ class Services:
     graph: GraphClient = field(default_factory=NoGraph)
     exchange: ExchangeClient = field(default_factory=NoExchange)
     secrets: SecretResolver = field(default_factory=NoSecrets)
+    complaints: Callable[[], Sequence[str]] = tuple
+    """What the worker's health is to say about them, when they are not well."""
 
 
 class Runner:
