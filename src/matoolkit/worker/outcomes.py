@@ -41,4 +41,4 @@ def plain(value: Any) -> Any:
 def _as_text(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
-    raise NotImplementedError(f"a value of the type {type(value).__name__}")
+    raise TypeError(f"a value of the type {type(value).__name__}")

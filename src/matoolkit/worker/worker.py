@@ -167,7 +167,7 @@ class Worker:
             run.end(Ending.GIVEN_BACK)
         if tasks := {run.task for run in unfinished if run.task is not None and not run.lingers}:
             await asyncio.wait(tasks, timeout=_LAST_WORDS)
-        given_back = [run.message for run in self._places_held()]
+        given_back = [run.message for run in unfinished if not run.reported and self.held.find(run.message) is run]
         self._parcel.given_back += given_back
         while self._parcel:
             await self._exchange(0)
