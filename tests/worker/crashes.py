@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matoolkit.messages import WorkerJob, WorkerResult
     from tests.worker.workplace import Workplace
 
-_LONGEST_LIFE = 0.6
+_LONGEST_LIFE = 0.3
 
 
 @dataclass
@@ -31,12 +31,12 @@ class Crashes:
     seed: int = 1
 
     def run(self, jobs: Sequence[WorkerJob], kills: int) -> dict[str, WorkerResult]:
-        """Send the jobs, kill so many workers, let one live; the only result of each job."""
+        """Kill so many workers, sending a part of the jobs to each, and let one live; the only result of each job."""
         chance = random.Random(self.seed)
         sent = {job.job_id for job in jobs}
-        self.workplace.send(*jobs)
         results: list[WorkerResult] = []
-        for _ in range(kills):
+        for life in range(kills):
+            self.workplace.send(*jobs[life :: kills + 1])
             worker = WorkerProcess(self.url, self.folder, self.settings)
             self._check_ready(worker)
             # No line holds these words: the time passes, or the process has ended by itself, which must not be.
@@ -46,6 +46,7 @@ class Crashes:
             # As when nobody has been there for as long as a lock lasts.
             self.workplace.expire_locks()
             results += self._taken()
+        self.workplace.send(*jobs[kills :: kills + 1])
         worker = WorkerProcess(self.url, self.folder, self.settings)
         self._check_ready(worker)
         try:

@@ -10,10 +10,13 @@ import os
 import signal
 import sys
 import time
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import TYPE_CHECKING
+
+from sqlalchemy.exc import ProgrammingError
 
 from matoolkit.bus import EmbeddedBus, Names, Topology
 from matoolkit.clock import SystemClock
@@ -23,7 +26,7 @@ from matoolkit.hosts.worker_host import Manner, WorkerHost
 from matoolkit.store.address import described, parsed
 from matoolkit.store.database import open_database
 from matoolkit.worker.concealing import Concealer, ConcealingFormatter
-from matoolkit.worker.configuration import WorkerSettings
+from matoolkit.worker.configuration import FunctionSettings, WorkerSettings
 from matoolkit.worker.credentials import local_credential, vault_certificate
 from matoolkit.worker.errors import WorkerFailure
 from matoolkit.worker.loading import gather
@@ -32,7 +35,6 @@ from matoolkit.worker.running import Services
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from types import FrameType
-    from typing import Any
 
     from matoolkit.bus import SubscriptionRule
     from matoolkit.clock import Clock
@@ -91,26 +93,28 @@ def run(
     with boot.phase("certificate") as say:
         credential = _credential(settings, identity, clock)
         say(credential.described(clock.now()))
-    with boot.phase("bus") as say:
-        bus, rule, where = _bus(settings)
-        say(f"jobs for {settings.worker_id} come from {where}")
-    with boot.phase("tenant clients") as say:
-        opened = (tenant or _tenant)(settings, credential, concealer, identity)
-        say(f"tenant {settings.target_tenant_id}")
-    with boot.phase("functions") as say:
-        registry = _functions(settings)
-        say(f"{len(registry)} functions")
-    with boot.phase("job loop") as say:
-        manner = Manner(
-            worker_id=settings.worker_id,
-            parallelism=settings.max_parallelism,
-            idle_seconds=settings.idle_timeout_seconds,
-            grace_seconds=settings.shutdown_grace_seconds,
-        )
-        host = WorkerHost(bus, rule, registry, clock, manner=manner, tenant=lambda: opened, concealer=concealer)
-        address = HealthAddress(settings.health_check_port, host.health_report)
-        say(f"health is told on port {address.port}")
-    return supervised(host)
+    with ExitStack() as closing:
+        with boot.phase("bus") as say:
+            bus, rule, where = _bus(settings, closing)
+            say(f"jobs for {settings.worker_id} come from {where}")
+        with boot.phase("tenant clients") as say:
+            opened = (tenant or _tenant)(settings, credential, concealer, identity)
+            say(f"tenant {settings.target_tenant_id}")
+        with boot.phase("functions") as say:
+            registry = registered(settings)
+            say(f"{len(registry)} functions")
+        with boot.phase("job loop") as say:
+            manner = Manner(
+                worker_id=settings.worker_id,
+                parallelism=settings.max_parallelism,
+                idle_seconds=settings.idle_timeout_seconds,
+                grace_seconds=settings.shutdown_grace_seconds,
+            )
+            host = WorkerHost(bus, rule, registry, clock, manner=manner, tenant=lambda: opened, concealer=concealer)
+            address = HealthAddress(settings.health_check_port, host.health_report)
+            closing.callback(address.close)
+            say(f"health is told on port {address.port}")
+        return supervised(host)
 
 
 def supervised(host: WorkerHost) -> int:
@@ -164,9 +168,10 @@ def supervised(host: WorkerHost) -> int:
         host.stop()
 
 
-def registered(settings: Any) -> Registry:
+def registered(settings: FunctionSettings) -> Registry:
     """The functions that a worker with these settings has."""
-    return _functions(settings)
+    named = settings.custom_functions_path
+    return gather(named or Path(_CUSTOM_FUNCTIONS), insist=named is not None)
 
 
 # Phases --------------------------------------------------------------------------------------------------------------
@@ -204,7 +209,7 @@ def _credential(settings: WorkerSettings, identity: object | None, clock: Clock)
     return vault_certificate(settings.key_vault_name or "", settings.cert_name or "", identity, clock.now())
 
 
-def _bus(settings: WorkerSettings) -> tuple[EmbeddedBus, SubscriptionRule, str]:
+def _bus(settings: WorkerSettings, closing: ExitStack) -> tuple[EmbeddedBus, SubscriptionRule, str]:
     """The bus, this worker's place at it, and what it is called."""
     if settings.database_url is None:
         raise StartFailed(
@@ -214,24 +219,26 @@ def _bus(settings: WorkerSettings) -> tuple[EmbeddedBus, SubscriptionRule, str]:
     address = parsed(settings.database_url.reveal())
     if address.get_backend_name() == "sqlite":
         raise StartFailed("SQLite serves a single process; a worker of its own needs PostgreSQL")
-    bus = EmbeddedBus(open_database(address))
+    database = open_database(address)
+    closing.callback(database.close)
+    bus = EmbeddedBus(database)
+    closing.callback(bus.close)
     names = Names()
     rule = names.worker(settings.worker_id)
-    with bus.transaction() as tx:
-        bus.declare(tx, names.topology())
-        bus.declare(tx, Topology(subscriptions=(rule,)))
+    try:
+        with bus.transaction() as tx:
+            bus.declare(tx, names.topology())
+            bus.declare(tx, Topology(subscriptions=(rule,)))
+    except ProgrammingError as error:
+        raise StartFailed(
+            f"{described(address)} has no bus that this role may use: run `matoolkit migrate` there, and let the role"
+            " read and write the tables whose names begin with bus_"
+        ) from error
     return bus, rule, described(address)
 
 
 def _tenant(_: WorkerSettings, __: Credential, ___: Concealer, ____: object) -> Tenant:
     return nullcontext(Services())
-
-
-def _functions(settings: Any) -> Registry:
-    from pathlib import Path
-
-    named = settings.custom_functions_path
-    return gather(named or Path(_CUSTOM_FUNCTIONS), insist=named is not None)
 
 
 def _flush() -> None:
