@@ -1,4 +1,4 @@
-"""The product as it is measured: everything in one process, with workers whose functions do nothing."""
+"""The product as it is measured: everything in one process, with real workers whose functions do nothing."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from matoolkit.batches.making import create_batch
 from matoolkit.bus import EmbeddedBus, Names, Topology
 from matoolkit.clock import SystemClock
 from matoolkit.hosts.loops import Loops
+from matoolkit.hosts.worker_host import Manner, WorkerHost
 from matoolkit.orchestrator import Orchestrator
 from matoolkit.runbooks import load_runbook
 from matoolkit.scheduler.due import start_due_phases
-from matoolkit.simulation.noop import NoopWorker
 from matoolkit.store import batches, phases, runbooks
 from matoolkit.store.database import Database, open_database
 from matoolkit.store.states import BatchStatus
+from matoolkit.worker.registry import Registry, described
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from matoolkit.bus import Subscription
     from matoolkit.store.database import Transaction
 
 PARALLELISM = 64
@@ -71,7 +71,10 @@ class Engine:
                 runbooks.publish(
                     tx, name=worker, yaml_content=runbook(worker, steps), now=self.clock.now(), by="benchmark"
                 )
-        self._workers = {rule.subscription: self._worker(rule.subscription) for rule in rules}
+        registry = Registry()
+        registry.add([described("Do-Nothing", do_nothing)], "benchmark")
+        manner = Manner(parallelism=PARALLELISM)
+        self._workers = [WorkerHost(self.bus, rule, registry, self.clock, manner=manner) for rule in rules]
 
     def run(self) -> None:
         """Start the threads."""
@@ -79,8 +82,8 @@ class Engine:
         loops, bus, full = self.loops, self.bus, orchestrator.settings.set_size
         loops.consume("events", orchestrator.handle_events, bus, [orchestrator.events_subscription], full=full)
         loops.consume("results", self._handle_results, bus, [orchestrator.results_subscription], full=full)
-        for subscription, work in self._workers.items():
-            self.loops.consume(subscription.name, work, self.bus, [subscription])
+        for worker in self._workers:
+            loops.serve("worker", worker.run, worker.stop)
 
     def load(self, worker: str, members: int) -> int:
         """A batch whose only phase is due."""
@@ -134,8 +137,9 @@ class Engine:
                 self.milestones.pop(reached)()
         return handled
 
-    def _worker(self, subscription: Subscription) -> Callable[[], int]:
-        return NoopWorker(self.bus, subscription, self.clock, parallelism=PARALLELISM).work
+
+async def do_nothing(UserPrincipalName: str, DisplayName: str) -> bool:  # noqa: N803 - as runbooks write them
+    return bool(UserPrincipalName and DisplayName)
 
 
 _FUNCTION = "function: Do-Nothing, params: {UserPrincipalName: '{{Key}}', DisplayName: '{{Name}}'}}"
