@@ -20,6 +20,8 @@ from matoolkit.simulation.faults import Fault
 from matoolkit.simulation.invariants import ALWAYS, AT_REST
 from matoolkit.store.bus_schema import bus_messages
 from matoolkit.store.schema import metadata
+from matoolkit.worker import FunctionContext, FunctionError
+from matoolkit.worker.configuration import WorkerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +53,7 @@ def blocks_of(page: str, text: str) -> Iterator[Block]:
 
 BLOCKS = [block for page, text in PAGES.items() for block in blocks_of(page, text)]
 YAML = [block for block in BLOCKS if block.language == "yaml"]
+PYTHON = [block for block in BLOCKS if block.language == "python"]
 SQL = [block for block in BLOCKS if block.language == "sql"]
 
 
@@ -217,6 +220,33 @@ def test_every_table_is_described() -> None:
 def test_every_invariant_is_listed() -> None:
     listed = re.findall(r"^- (.*)$", section("docs/operations.md", "What doctor checks"), re.MULTILINE)
     assert listed == list(dict.fromkeys(without_kind(each.sentence) for each in (*ALWAYS, *AT_REST)))
+
+
+def test_every_setting_of_the_worker_is_described() -> None:
+    rows = table_rows(section("docs/operations.md", "Settings"))
+    described = [name for row in rows for name in re.findall(r"`(\w+)`", row[0])]
+    assert sorted(described) == sorted(setting.name for setting in WorkerSettings.declared())
+    defaults = {name: row[1] for row in rows for name in re.findall(r"`(\w+)`", row[0]) if len(row[0].split(",")) == 1}
+    for setting in WorkerSettings.declared():
+        if isinstance(setting.default, int | float) and setting.name in defaults:
+            assert defaults[setting.name] == f"{setting.default:g}"
+
+
+def test_every_error_of_the_worker_is_described() -> None:
+    described = section("docs/operations.md", "Errors a worker reports")
+    ours = {kind.__name__ for kind in FunctionError.__subclasses__() if kind.__module__.startswith("matoolkit.worker.")}
+    assert {name for name in ours if f"`{name}`" not in described} == set()
+
+
+def test_everything_a_function_is_told_is_described() -> None:
+    described = set(re.findall(r"`(\w+)[`(]", section("docs/custom-functions.md", "The context")))
+    public = {name for name in dir(FunctionContext) if not name.startswith("_")} - {"job_logger"}
+    assert public <= described
+
+
+@pytest.mark.parametrize("block", PYTHON, ids=lambda block: block.place)
+def test_a_piece_of_python_can_be_read(block: Block) -> None:
+    compile(block.text, block.place, "exec")
 
 
 def test_every_fault_is_described() -> None:
