@@ -30,6 +30,7 @@ def house_with(folder: Path, **modules: str) -> Path:
         "errors": "",
         "cli/__init__": "",
         "messages": "",
+        "settings": "",
         "runbooks/__init__": "",
         **modules,
     }.items():
