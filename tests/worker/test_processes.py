@@ -88,7 +88,7 @@ def test_it_starts_in_eight_phases_works_tells_its_health_and_ends(
 def test_told_to_end_with_every_place_taken_it_loses_nothing_and_tells_nothing_twice(
     workplace: Workplace, start: Callable[..., WorkerProcess]
 ) -> None:
-    grace = 3
+    grace = 5
     jobs = [workplace.job("Wait-Long", {"Seconds": "1.5" if n % 2 else "60"}) for n in range(PLACES + 10)]
     workplace.send(*jobs)
     worker = start(SHUTDOWN_GRACE_SECONDS=str(grace))
@@ -125,12 +125,12 @@ def test_a_worker_that_a_function_blocks_ends_in_time_and_gives_its_jobs_back(
     workplace: Workplace, start: Callable[..., WorkerProcess]
 ) -> None:
     workplace.send(workplace.job("Block-Everything"))
-    worker = start(SHUTDOWN_GRACE_SECONDS="2")
+    worker = start(SHUTDOWN_GRACE_SECONDS="4")
     worker.until("begun")
     began = time.monotonic()
     worker.signal(signal.SIGTERM)
     assert worker.exit_code() == 1
-    assert time.monotonic() - began <= 2
+    assert time.monotonic() - began <= 4
     assert "the worker does not end by itself" in "\n".join(worker.lines)
     assert [each.delivery_count for each in workplace.take()] == [2]
 

@@ -12,6 +12,9 @@ from matoolkit.worker.errors import WorkerFailure
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_NOTICES_CLOSING = 0.05
+"""Seconds within which it stops when told to: a worker that ends has none to spare."""
+
 Answer = tuple[int, dict[str, "Any"]]
 
 
@@ -30,7 +33,7 @@ class HealthAddress:
                 f"HEALTH_CHECK_PORT: nothing can listen on port {port}: {error.strerror or error}"
             ) from error
         self.port: int = self._server.server_address[1]
-        Thread(target=self._server.serve_forever, name="health", daemon=True).start()
+        Thread(target=self._server.serve_forever, args=(_NOTICES_CLOSING,), name="health", daemon=True).start()
 
     def close(self) -> None:
         """Stop listening."""
