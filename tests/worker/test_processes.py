@@ -135,6 +135,29 @@ def test_a_worker_that_a_function_blocks_ends_in_time_and_gives_its_jobs_back(
     assert [each.delivery_count for each in workplace.take()] == [2]
 
 
+def test_it_needs_the_tables_of_the_bus_and_no_others(workplace: Workplace, url: str, tmp_path: Path) -> None:
+    with workplace.database.transaction() as tx:
+        tables = [
+            name
+            for (name,) in tx.connection.exec_driver_sql(
+                "SELECT tablename FROM pg_tables WHERE tablename LIKE 'bus!_%%' ESCAPE '!'"
+            )
+        ]
+        tx.connection.exec_driver_sql("CREATE ROLE bus_only LOGIN")
+        tx.connection.exec_driver_sql(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {', '.join(tables)} TO bus_only")
+        tx.connection.exec_driver_sql("GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO bus_only")
+    workplace.send(workplace.job("Make-Thing", {"Name": "one"}))
+    worker = WorkerProcess(url.replace("postgres@", "bus_only@"), tmp_path)
+    try:
+        worker.ready()
+        assert workplace.result().status == "success"
+    finally:
+        worker.kill()
+        with workplace.database.transaction() as tx:
+            tx.connection.exec_driver_sql("DROP OWNED BY bus_only")
+            tx.connection.exec_driver_sql("DROP ROLE bus_only")
+
+
 def things(workplace: Workplace, count: int, seconds: float) -> list[WorkerJob]:
     """Jobs whose effects are counted; every tenth must not be done twice."""
     return [

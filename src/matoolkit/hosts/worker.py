@@ -232,7 +232,7 @@ def _bus(settings: WorkerSettings, closing: ExitStack) -> tuple[EmbeddedBus, Sub
     except ProgrammingError as error:
         raise StartFailed(
             f"{described(address)} has no bus that this role may use: run `matoolkit migrate` there, and let the role"
-            " read and write the tables whose names begin with bus_"
+            " read and write the tables whose names begin with bus_, and use their sequences"
         ) from error
     return bus, rule, described(address)
 
