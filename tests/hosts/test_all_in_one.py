@@ -52,7 +52,7 @@ def all_in_one(database: Database) -> AllInOne:
     def worker(bus: EmbeddedBus, rule: SubscriptionRule) -> WorkerHost:
         return WorkerHost(bus, rule, registry, SystemClock(), manner=Manner(parallelism=8))
 
-    return AllInOne(database, SystemClock(), worker=worker, tick_seconds=0.1)
+    return AllInOne(database, SystemClock(), worker=worker, beat_seconds=0.1)
 
 
 def test_a_wave_goes_through_the_real_worker(all_in_one: AllInOne) -> None:
