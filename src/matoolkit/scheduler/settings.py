@@ -14,7 +14,7 @@ class Settings:
     """How often sources are asked."""
     lease: timedelta = timedelta(seconds=30)
     """How long a leader that has fallen silent stays the leader."""
-    chunk_size: int = 2_000
+    chunk_size: int = 1_000
     """Members in one transaction, so that none takes longer than about a second."""
     attempts: int = 3
     """How often a transaction is tried that collides with others."""
