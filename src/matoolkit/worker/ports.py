@@ -21,12 +21,17 @@ class GraphClient(Protocol):
         version: str = "v1.0",
         query: Mapping[str, str] | None = None,
         body: Mapping[str, Any] | None = None,
+        repeatable: bool = True,
     ) -> Any:
         """Send one request and return the decoded answer, None when it has no body.
 
         The path is given as segments, each of which is encoded: `("groups", group_id, "members", "$ref")`. Whatever
-        Graph refuses is a `FunctionError` with Graph's own code.
+        Graph refuses is a `FunctionError` with Graph's own code. With `repeatable=False` the request is sent again only
+        where Graph certainly did nothing the first time.
         """
+
+    def address(self, path: Sequence[str], *, version: str = "v1.0") -> str:
+        """The address of an object, for bodies that refer to one."""
 
 
 class ExchangeClient(Protocol):
@@ -47,6 +52,10 @@ class NoGraph:
     """Stands in where no tenant is configured."""
 
     async def request(self, *_: Any, **__: Any) -> Any:
+        """Refuse."""
+        raise NotConfigured(_MISSING.format("Microsoft Graph"))
+
+    def address(self, *_: Any, **__: Any) -> str:
         """Refuse."""
         raise NotConfigured(_MISSING.format("Microsoft Graph"))
 

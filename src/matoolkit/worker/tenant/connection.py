@@ -1,0 +1,132 @@
+"""One HTTP client for all that is asked of a tenant: pooled connections, time limits, bounded answers, no surprises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlsplit
+
+import aiohttp
+
+from matoolkit.worker.tenant.errors import BadAnswer, ConnectionLost, NotReached
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Iterable, Mapping
+
+LARGEST_ANSWER: Final = 32 * 1024 * 1024
+"""Bytes of an answer that are read at most."""
+_CHUNK: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long is waited for what."""
+
+    connect_seconds: float = 15.0
+    read_seconds: float = 120.0
+    """Between two pieces of an answer; Exchange thinks long."""
+    connections: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def request_id(self) -> str:
+        """What Microsoft's support asks for."""
+        return self.headers.get("request-id") or self.headers.get("client-request-id") or ""
+
+
+class Connection:
+    """Sends requests to the tenant's services, each of them once, and follows nothing by itself."""
+
+    def __init__(self, tls: ssl.SSLContext | None = None, limits: Limits | None = None) -> None:
+        limits = limits or Limits()
+        self.session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=limits.connections, ssl=tls or True),
+            timeout=aiohttp.ClientTimeout(
+                total=None, sock_connect=limits.connect_seconds, sock_read=limits.read_seconds
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": "matoolkit"},
+            trust_env=True,
+        )
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        await self.session.close()
+
+    async def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Reply:
+        """Send a request and read the answer; an error says whether the tenant may have acted, and is never retried."""
+        host = urlsplit(url).hostname
+        try:
+            # What is encoded stays as it is encoded: an identifier never becomes part of the path.
+            async with self.session.request(
+                method, _encoded(url), headers=headers, data=body, allow_redirects=False
+            ) as answer:
+                return Reply(answer.status, answer.headers, await _bounded(answer))
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            raise NotReached(f"{host} cannot be reached: {_reason(error)}", attempts=0) from error
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            raise ConnectionLost(
+                f"the connection to {host} broke before its answer was there: {_reason(error)}"
+            ) from error
+
+
+async def _bounded(answer: aiohttp.ClientResponse) -> bytes:
+    if (answer.content_length or 0) > LARGEST_ANSWER:
+        raise BadAnswer(f"the answer is larger than {LARGEST_ANSWER} bytes")
+    body = bytearray()
+    async for chunk in answer.content.iter_chunked(_CHUNK):
+        body += chunk
+        if len(body) > LARGEST_ANSWER:
+            raise BadAnswer(f"the answer is larger than {LARGEST_ANSWER} bytes")
+    return bytes(body)
+
+
+def _reason(error: BaseException) -> str:
+    """What broke. The texts of certificate errors are kept; everything else may quote addresses, and does not help."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"its certificate is not trusted: {error.certificate_error}"
+    return type(error).__name__
+
+
+def _encoded(url: str) -> Any:
+    from yarl import URL
+
+    return URL(url, encoded=True)
+
+
+def address(base: str, path: Iterable[str], query: Mapping[str, str] | None = None) -> str:
+    """An address of which every part is encoded by itself."""
+    segments = [quote(_safe(segment), safe="$") for segment in path]
+    parameters = "&".join(f"{quote(name, safe='$')}={quote(value, safe=',')}" for name, value in (query or {}).items())
+    return "/".join([base.rstrip("/"), *segments]) + (f"?{parameters}" if parameters else "")
+
+
+def same_host(url: str, base: str) -> bool:
+    """Whether an address that the tenant gave leads to where it was asked."""
+    given, own = urlsplit(url), urlsplit(base)
+    try:
+        return (given.scheme, given.hostname, given.port) == (own.scheme, own.hostname, own.port) and not given.username
+    except ValueError:
+        return False
+
+
+def _safe(segment: str) -> str:
+    """Dots alone are steps in a path, however they are encoded: no identifier is one."""
+    from matoolkit.worker.errors import ValidationError
+
+    if not segment.strip(".") or any(ord(letter) < ord(" ") for letter in segment):
+        raise ValidationError("an identifier is empty, or is nothing but dots, or has control characters in it")
+    try:
+        segment.encode()
+    except UnicodeEncodeError:
+        raise ValidationError("an identifier has characters in it that no text may have") from None
+    return segment
