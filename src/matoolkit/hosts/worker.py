@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import time
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
@@ -30,7 +30,6 @@ from matoolkit.worker.configuration import FunctionSettings, WorkerSettings
 from matoolkit.worker.credentials import local_credential, vault_certificate
 from matoolkit.worker.errors import WorkerFailure
 from matoolkit.worker.loading import gather
-from matoolkit.worker.running import Services
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -237,8 +236,10 @@ def _bus(settings: WorkerSettings, closing: ExitStack) -> tuple[EmbeddedBus, Sub
     return bus, rule, described(address)
 
 
-def _tenant(_: WorkerSettings, __: Credential, ___: Concealer, ____: object) -> Tenant:
-    return nullcontext(Services())
+def _tenant(settings: WorkerSettings, credential: Credential, concealer: Concealer, _: object) -> Tenant:
+    from matoolkit.hosts.tenant import tenant_services
+
+    return tenant_services(settings, credential, concealer)
 
 
 def _flush() -> None:
