@@ -30,8 +30,12 @@ MARGIN = 0.96
 """How far below the pace that drew a complaint the requests go from then on."""
 LATENESS = 0.03
 """Seconds by which a request that went late may let the next go early."""
-HASTE = 0.93
+HASTE = 0.9
 """The same, where the complaint before was only moments ago."""
+BURST = 0.99
+"""The same, where it was not the pace but a burst that a busy machine made of it."""
+UNEVEN = 1.05
+"""So many times more than the pace within a second are a burst."""
 MOMENTS = 4.0
 """Seconds that are moments."""
 LAG = 0.25
@@ -159,7 +163,7 @@ class Pace:
         if self.phase is Phase.OPENING:
             self._allowance = max(peak, 1.0)
             # What went out in one go says little about a second; what took its time says it all.
-            if lasted < wait / 4:
+            if lasted < wait:
                 self.phase = Phase.SOUNDING
                 self._rate = SOUNDING * self._allowance
             else:
@@ -171,7 +175,8 @@ class Pace:
                 self._stay = min(2 * self._stay, LONGEST_STAY)
             elif self._rate > self._level / MARGIN * 1.1:
                 self._stay = FIRST_STAY
-            self._cruise(min(self._rate, max(peak, through)), through, HASTE if lasted < MOMENTS else MARGIN)
+            margin = HASTE if lasted < MOMENTS else BURST if peak > UNEVEN * self._rate else MARGIN
+            self._cruise(min(self._rate, max(peak, through)), through, margin)
         self._passed, self._peak = 0, 0
         self._recent.clear()
 
