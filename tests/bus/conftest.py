@@ -11,6 +11,7 @@ from matoolkit.clock import ManualClock
 from matoolkit.store import bus_schema
 from matoolkit.store.database import open_database
 from tests.bus.lines import START, TOPOLOGY, Line
+from tests.bus.service_bus_line import ServiceBusLine, Shared, broken_sockets_closed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,10 +20,23 @@ if TYPE_CHECKING:
     from matoolkit.store.database import Database
 
 
+@pytest.fixture
+def sqlite_store(tmp_path: Path) -> Iterator[Database]:
+    yield from opened(f"sqlite:///{tmp_path / 'bus.sqlite'}")
+
+
+@pytest.fixture
+def postgresql_store(postgres_url: str) -> Iterator[Database]:
+    yield from opened(postgres_url)
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    on_sqlite = request.param == "sqlite"
-    url = f"sqlite:///{tmp_path / 'bus.sqlite'}" if on_sqlite else request.getfixturevalue("postgres_url")
+def database(request: pytest.FixtureRequest) -> Database:
+    found: Database = request.getfixturevalue(f"{request.param}_store")
+    return found
+
+
+def opened(url: str) -> Iterator[Database]:
     database = open_database(url)
     bus_schema.bus_messages.metadata.create_all(database.engine)
     yield database
@@ -34,11 +48,25 @@ def clock() -> ManualClock:
     return ManualClock(START)
 
 
-@pytest.fixture
-def line(database: Database, clock: ManualClock) -> Iterator[Line]:
+@pytest.fixture(scope="session")
+def namespace() -> Iterator[Shared]:
+    """A Service Bus double and open links to it, for all tests of this process."""
+    with broken_sockets_closed():
+        shared = Shared(ManualClock(START))
+        yield shared
+        shared.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql", "service bus"])
+def line(request: pytest.FixtureRequest, clock: ManualClock) -> Iterator[Line]:
     """What the conformance tests run on; another bus is one more way to make it."""
-    bus = EmbeddedBus(database, clock)
-    with bus.transaction() as tx:
-        bus.declare(tx, TOPOLOGY)
-    yield Line(bus, clock)
-    bus.close()
+    made: Line
+    if request.param == "service bus":
+        shared: Shared = request.getfixturevalue("namespace")
+        made = ServiceBusLine(shared.bus(clock), clock, namespace=shared.namespace)
+    else:
+        made = Line(EmbeddedBus(request.getfixturevalue(f"{request.param}_store"), clock), clock)
+    with made.bus.transaction() as tx:
+        made.bus.declare(tx, TOPOLOGY)
+    yield made
+    made.bus.close()

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from matoolkit.bus.port import Bus, DeadLetter, Received
     from matoolkit.clock import ManualClock
 
-START = datetime(2026, 3, 1, 8, tzinfo=UTC)
+START = datetime(2126, 3, 1, 8, tzinfo=UTC)
+"""So far ahead that no library that looks at the machine's clock takes a lock for expired."""
 
 NAMES = Names()
 EVENTS = Subscription(NAMES.events, NAMES.orchestrator)

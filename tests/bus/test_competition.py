@@ -1,4 +1,4 @@
-"""Several consumers and publishers at the same messages, on PostgreSQL."""
+"""Several consumers and publishers at the same messages, on the buses that allow it: all but SQLite's."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ from tests.bus.lines import EVENTS, NAMES, TOPOLOGY, WORKER_1, Line, job
 if TYPE_CHECKING:
     from matoolkit.store.database import Database
 
-pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+competing = pytest.mark.parametrize("line", ["postgresql", "service bus"], indirect=True)
+in_open_transactions = pytest.mark.parametrize("line", ["postgresql"], indirect=True)
+"""Only a bus in the database has transactions that stay open beside each other."""
 
 CONSUMERS, MESSAGES = 4, 2000
 
 
+@competing
 def test_every_message_reaches_one_of_four_consumers(line: Line) -> None:
     line.publish(EVENTS.topic, *(str(number) for number in range(MESSAGES)))
     together = Barrier(CONSUMERS)
@@ -44,6 +47,7 @@ def test_every_message_reaches_one_of_four_consumers(line: Line) -> None:
     assert sum(bool(part) for part in parts) > 1
 
 
+@competing
 def test_every_dead_letter_is_taken_by_one(line: Line) -> None:
     line.publish(EVENTS.topic, *(str(number) for number in range(500)))
     line.dead_letter(*line.receive(EVENTS, limit=500))
@@ -65,6 +69,7 @@ def test_every_dead_letter_is_taken_by_one(line: Line) -> None:
     assert Counter(bodies) == Counter(str(number) for number in range(500))
 
 
+@in_open_transactions
 def test_two_who_take_dead_letters_in_open_transactions_get_different_ones(line: Line) -> None:
     line.publish(EVENTS.topic, "a", "b", "c")
     line.dead_letter(*line.receive(EVENTS))
@@ -74,6 +79,7 @@ def test_two_who_take_dead_letters_in_open_transactions_get_different_ones(line:
     assert [[dead.body for dead in each] for each in (first, second)] == [["a", "b"], ["c"]]
 
 
+@competing
 def test_of_equal_ids_published_at_once_one_arrives(line: Line) -> None:
     together = Barrier(CONSUMERS)
 
@@ -90,6 +96,7 @@ def test_of_equal_ids_published_at_once_one_arrives(line: Line) -> None:
     )
 
 
+@in_open_transactions
 def test_two_sweeps_at_once_do_not_wait_for_each_other(line: Line) -> None:
     line.publish(EVENTS.topic, *(Outgoing(str(number), message_id=str(number)) for number in range(4)))
     line.clock.advance(days=8)
@@ -98,6 +105,7 @@ def test_two_sweeps_at_once_do_not_wait_for_each_other(line: Line) -> None:
     assert [(report.expired, report.forgotten_ids) for report in reports] == [(3, 3), (1, 1)]
 
 
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 def test_services_that_start_together_declare_together(database: Database) -> None:
     bus = EmbeddedBus(database)
     together = Barrier(CONSUMERS)
@@ -113,6 +121,7 @@ def test_services_that_start_together_declare_together(database: Database) -> No
             future.result()
 
 
+@in_open_transactions
 def test_a_removal_waits_for_who_is_publishing(line: Line) -> None:
     with ThreadPoolExecutor(1) as threads:
         with line.bus.transaction() as tx:

@@ -113,6 +113,9 @@ def test_a_sweep_does_as_much_as_it_may(line: Line) -> None:
     for _ in range(3):
         with line.bus.transaction() as tx:
             reports.append(line.bus.sweep(tx, limit=3))
+    if not line.bus.in_database:
+        assert set(reports) == {SweepReport(0, 0)}, "it is done without being asked"
+        return
     assert reports == [SweepReport(*did) for did in ((2, 0), (2, 0), (1, 0), (0, 3), (0, 2), (0, 0))]
 
 
@@ -170,12 +173,14 @@ def test_what_is_taken_is_gone_unless_the_transaction_is_undone(line: Line) -> N
 
 
 def test_depth_counts_what_lies_where(line: Line) -> None:
+    """Elsewhere what is scheduled is in no subscription yet, and what is locked counts as ready."""
+    beside = line.bus.in_database
     with line.bus.transaction() as tx:
         assert line.bus.depth(tx, WORKER_1) == Depth(0, 0, 0, 0, None)
     line.publish(JOBS, job("later", deliver_at=START + timedelta(days=1)))
     with line.bus.transaction() as tx:
-        assert line.bus.depth(tx, WORKER_1) == Depth(0, 1, 0, 0, None)
-        assert line.bus.next_due(tx, WORKER_1) == START + timedelta(days=1)
+        assert line.bus.depth(tx, WORKER_1) == Depth(0, 1 if beside else 0, 0, 0, None)
+        assert line.bus.next_due(tx, WORKER_1) == (START + timedelta(days=1) if beside else None)
         assert line.bus.next_due(tx, WORKER_2) is None
     line.publish(JOBS, *(job(name) for name in "abcd"))
     line.clock.advance(seconds=1)
@@ -184,9 +189,10 @@ def test_depth_counts_what_lies_where(line: Line) -> None:
     line.dead_letter(a)
     line.abandon(b)
     with line.bus.transaction() as tx:
-        assert line.bus.depth(tx, WORKER_1) == Depth(ready=3, scheduled=1, locked=1, dead=1, oldest_enqueued_at=START)
+        ready, scheduled, locked = (3, 1, 1) if beside else (4, 0, 0)
+        assert line.bus.depth(tx, WORKER_1) == Depth(ready, scheduled, locked, dead=1, oldest_enqueued_at=START)
         assert line.bus.next_due(tx, WORKER_1) == START
     line.complete(c, *line.receive(WORKER_1))
     with line.bus.transaction() as tx:
-        assert line.bus.depth(tx, WORKER_1) == Depth(ready=0, scheduled=1, locked=0, dead=1, oldest_enqueued_at=None)
+        assert line.bus.depth(tx, WORKER_1) == Depth(0, scheduled, 0, dead=1, oldest_enqueued_at=None)
         assert line.bus.depth(tx, RESULTS) == Depth(0, 0, 0, 0, None)

@@ -10,7 +10,7 @@ from sqlalchemy.dialects import mssql
 
 from matoolkit.bus import outbox as statements
 from matoolkit.bus.errors import MessageTooLarge
-from matoolkit.bus.outbox import Outbox, Unsent
+from matoolkit.bus.outbox import Lag, Outbox, Unsent
 from matoolkit.bus.port import Outgoing
 from tests.bus.lines import START, WORKER_1, Line, job
 
@@ -63,14 +63,15 @@ def test_what_is_sent_is_gone(database: Database, outbox: Outbox) -> None:
         outbox.sent(tx, first)
         outbox.sent(tx, first)
         outbox.sent(tx, [])
-        assert outbox.waiting(tx) == 1
+        assert outbox.lag(tx) == Lag(1, START)
     assert [each.message.body for each in take(database, outbox)] == ["c"]
 
 
+@pytest.mark.parametrize(("database", "line"), [("sqlite", "postgresql"), ("postgresql", "service bus")], indirect=True)
 def test_a_relay_that_dies_between_sending_and_saying_so_costs_a_duplicate(
     database: Database, outbox: Outbox, line: Line
 ) -> None:
-    """Here the bus that is sent to is one of ours; it knows the ids again."""
+    """The bus that is sent to knows the ids again."""
 
     def send(messages: list[Unsent]) -> None:
         for each in messages:
@@ -124,8 +125,52 @@ def test_what_the_bus_would_refuse_is_refused_at_once(database: Database, outbox
     write(database, outbox)
 
 
-@pytest.mark.parametrize("name", ["_WRITE", "_FREE", "_TAKE", "_SENT", "_WAITING"])
+@pytest.mark.parametrize(
+    "name", ["_WRITE", "_FREE", "_TAKE", "_SENT", "_WAITING", "_SCHEDULED", "_TO_WITHDRAW", "_OVER"]
+)
 def test_its_statements_are_azure_sqls_too(name: str) -> None:
     compiled = str(getattr(statements, name).compile(dialect=mssql.dialect()))  # type: ignore[no-untyped-call]
     if name == "_FREE":
         assert "READPAST" in compiled
+
+
+def later(body: str, minutes: int) -> Outgoing:
+    return job(body, message_id=body, deliver_at=START + timedelta(minutes=minutes))
+
+
+def test_what_was_sent_for_later_is_known_by_its_sequence_until_its_time_has_come(
+    database: Database, outbox: Outbox, clock: ManualClock
+) -> None:
+    write(database, outbox, later("a", 1), later("b", 2), later("c", 3), job("now", message_id="now"))
+    taken = take(database, outbox, 2)
+    with database.transaction() as tx:
+        outbox.scheduled(tx, [(taken[0], 71), (taken[1], 72)])
+        outbox.scheduled(tx, [])
+        assert outbox.lag(tx).waiting == 2
+    clock.advance(minutes=1)
+    assert [each.message.body for each in take(database, outbox)] == ["c", "now"], "what is sent is not sent again"
+    with database.transaction() as tx:
+        assert outbox.withdraw(tx, "worker-jobs", ["a", "b", "c", "now", "unknown"]) == (1, [72])
+        assert outbox.withdraw(tx, "worker-jobs", ["b", "c"]) == (0, []), "withdrawn already"
+        assert outbox.withdraw(tx, "worker-jobs", []) == (0, [])
+
+
+def test_sequences_are_forgotten_when_they_mean_nothing_any_more(
+    database: Database, outbox: Outbox, clock: ManualClock
+) -> None:
+    write(database, outbox, later("a", 1), later("b", 2))
+    with database.transaction() as tx:
+        outbox.scheduled(tx, [(each, each.id) for each in outbox.take(tx, 10)])
+    clock.advance(minutes=1)
+    with database.transaction() as tx:
+        outbox.forget(tx)
+        assert tx.connection.exec_driver_sql("SELECT message_id FROM outbox").scalars().all() == ["b"]
+
+
+def test_relays_of_the_process_are_told_once_it_is_committed(database: Database, outbox: Outbox) -> None:
+    told: list[str] = []
+    outbox.tell(lambda: told.append("told"))
+    with database.transaction() as tx:
+        outbox.publish(tx, "worker-jobs", [job("a")])
+        assert told == []
+    assert told == ["told"]

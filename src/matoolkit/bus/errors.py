@@ -19,7 +19,7 @@ class BusError(MatoolkitError):
 
 
 class MessageTooLarge(BusError):
-    """The body of a message is over 256 KB."""
+    """A message is larger than the bus takes: 256 KB, or what the namespace's tier allows."""
 
 
 class InvalidMessage(BusError):
@@ -40,6 +40,22 @@ class SubscriptionNotFound(BusError):
 
 class DatabaseNotSupported(BusError):
     """The embedded bus lives in SQLite and PostgreSQL only; other databases go with Azure Service Bus."""
+
+
+class BusUnavailable(BusError):
+    """The bus cannot be reached, or ended the connection."""
+
+    retryable = True
+
+
+class BusBusy(BusUnavailable):
+    """The bus is throttled: more was asked of it than its tier allows."""
+
+
+class BusDenied(BusError):
+    """The bus does not let in who signs in, or not to this; new roles take some minutes to count."""
+
+    retryable = True
 
 
 class LockLost(BusError):

@@ -14,7 +14,7 @@ from matoolkit.bus.errors import InvalidMessage, MessageTooLarge
 from matoolkit.bus.times import duration, milliseconds_at_least
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from matoolkit.bus.port import Outgoing
 
@@ -38,9 +38,8 @@ class Entry(NamedTuple):
     """The properties once more, as they were given, for who compares them with filters outside the database."""
 
 
-def entries(topic: str, messages: Iterable[Outgoing]) -> list[Entry]:
+def distinct(topic: str, messages: Iterable[Outgoing]) -> Iterator[Outgoing]:
     """The messages, checked; of those that share an id, the first."""
-    prepared: list[Entry] = []
     seen: set[str] = set()
     for message in messages:
         message_id = message.message_id
@@ -49,10 +48,17 @@ def entries(topic: str, messages: Iterable[Outgoing]) -> list[Entry]:
                 continue
             seen.add(message_id)
         check(topic, message)
+        yield message
+
+
+def entries(topic: str, messages: Iterable[Outgoing]) -> list[Entry]:
+    """The messages, checked, in the database's terms; of those that share an id, the first."""
+    prepared: list[Entry] = []
+    for message in distinct(topic, messages):
         deliver_at, time_to_live = message.deliver_at, message.time_to_live
         prepared.append(
             Entry(
-                message_id,
+                message.message_id,
                 _encode(message.properties).decode(),
                 message.body,
                 None if deliver_at is None else milliseconds_at_least(deliver_at),

@@ -120,5 +120,10 @@ outbox = Table(
     Column("time_to_live_ms", BigInteger),
     # Until then a relay is at it; after that it is anybody's again.
     Column("taken_until", BigInteger, nullable=False, server_default="0"),
+    Column("written_at", BigInteger, nullable=False),
+    # Of a message for later, once it is sent: by that it can be withdrawn.
+    Column("sequence", BigInteger),
     sqlite_autoincrement=True,
 )
+_UNSENT = text("sequence IS NULL")
+Index("ix_outbox_unsent", outbox.c.id, sqlite_where=_UNSENT, postgresql_where=_UNSENT, mssql_where=_UNSENT)

@@ -195,8 +195,14 @@ CREATE TABLE outbox (
     deliver_at BIGINT NULL, 
     time_to_live_ms BIGINT NULL, 
     taken_until BIGINT NOT NULL DEFAULT '0', 
+    written_at BIGINT NOT NULL, 
+    sequence BIGINT NULL, 
     CONSTRAINT pk_outbox PRIMARY KEY (id)
 );
+
+GO
+
+CREATE INDEX ix_outbox_unsent ON outbox (id) WHERE sequence IS NULL;
 
 GO
 

@@ -197,9 +197,12 @@ def upgrade() -> None:
         sa.Column("deliver_at", sa.BigInteger(), nullable=True),
         sa.Column("time_to_live_ms", sa.BigInteger(), nullable=True),
         sa.Column("taken_until", sa.BigInteger(), server_default="0", nullable=False),
+        sa.Column("written_at", sa.BigInteger(), nullable=False),
+        sa.Column("sequence", sa.BigInteger(), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_outbox")),
         sqlite_autoincrement=True,
     )
+    op.create_index("ix_outbox_unsent", "outbox", ["id"], unique=False, **_where("sequence IS NULL"))
     op.create_table(
         "runbook_automation_settings",
         sa.Column("runbook_name", sa.Unicode(length=256), nullable=False),
