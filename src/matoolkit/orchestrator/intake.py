@@ -2,7 +2,8 @@
 
 With a bus that lives in the database a set is taken, handled and gone in a single commit. Where that fails, and on a
 bus elsewhere, messages are locked first, so that deliveries are counted; a set that fails is halved until the bad
-message stands alone, which is put aside with its error while its neighbours go on.
+message stands alone, which is put aside with its error while its neighbours go on. A bus elsewhere is told that they
+are done after the commit, and delivers them again if it never hears of it: handlers bear that.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ class Intake:
 
     def _take_in_carefully(self) -> tuple[int, Closing | None]:
         if not self._held:
-            with self._database.transaction() as tx:
+            # On a bus elsewhere receiving takes its time, and no row is to be locked meanwhile.
+            where = self._database if self._bus.in_database else self._bus
+            with where.transaction() as tx:
                 self._held = self._bus.receive(tx, self._subscription, self._size)
         messages = self._held
         closing = self._settle(messages)

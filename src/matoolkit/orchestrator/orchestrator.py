@@ -182,6 +182,11 @@ class Orchestrator:
             return self._drain_some(subscription, _keep, 1)
 
     def _drain_some(self, subscription: Subscription, handle: Callable[[Work, Sequence[Any]], None], limit: int) -> int:
+        if not self._bus.in_database:
+            # On a bus elsewhere looking takes its time, and no row is to be locked meanwhile.
+            with self._bus.transaction() as unit:
+                if not self._bus.dead_letters(unit, subscription, 1):
+                    return 0
         with self._database.transaction() as tx:
             dead = self._bus.take_dead(tx, subscription, limit)
             if not dead:
