@@ -11,13 +11,15 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from tests.worker.workplace import SECONDS, WORKER
+from tests.worker.workplace import WORKER
 
 if TYPE_CHECKING:
     import signal
     from collections.abc import Mapping
 
 EFFECTS = Path(__file__).parent / "effects"
+SECONDS = 90
+"""Starting a process takes long when all others start theirs."""
 SECRET = "Planted-Client-Secret-77"
 
 

@@ -46,6 +46,8 @@ log = logging.getLogger("matoolkit.worker")
 _LAYOUT = "%(asctime)s %(levelname)-7s %(message)s"
 _PHASES = 8
 _MARGIN, _LONGEST_MARGIN = 0.05, 0.5
+_LOOK_UP = 0.25
+"""Seconds: a signal that comes just as a wait begins is noticed when that wait ends."""
 _CUSTOM_FUNCTIONS = "custom_functions"
 
 
@@ -144,9 +146,12 @@ def supervised(host: WorkerHost) -> int:
     thread.start()
     end_by: float | None = None
     while True:
+        left = _LOOK_UP if end_by is None else max(0.0, end_by - time.monotonic())
         try:
-            said = news.get(timeout=None if end_by is None else max(0.0, end_by - time.monotonic()))
+            said = news.get(timeout=min(left, _LOOK_UP))
         except Empty:
+            if left >= _LOOK_UP:
+                continue
             log.critical("the worker does not end by itself: its jobs are given back, and the process ends")
             host.give_up()
             _flush()

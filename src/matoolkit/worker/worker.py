@@ -39,7 +39,9 @@ STUBBORN = 5.0
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _LAST_WORDS = 0.5
 """Seconds that cancelled functions get before the worker ends."""
-_LONGEST_MARGIN, _MARGIN = 3.0, 0.2
+_AT_ONCE = 3.0
+"""Seconds for giving everything back when it is told to end at once."""
+_LONGEST_MARGIN, _MARGIN = 5.0, 0.3
 """What is kept of the grace period for giving back what has not ended, in seconds at most and as a share of it."""
 
 
@@ -303,9 +305,10 @@ class Worker:
             self._at_last = now + self._grace_seconds
             self._until = self._at_last - min(_LONGEST_MARGIN, self._grace_seconds * _MARGIN)
         else:
-            self._until, self._at_last = now, min(self._at_last, now + _LONGEST_MARGIN)
+            self._until, self._at_last = now, min(self._at_last, now + _AT_ONCE)
         self.gauge.stopping = True
         self._turn.set()
+        asyncio.get_running_loop().call_at(self._until, self._turn.set)
 
     def _time(self) -> float:
         return asyncio.get_running_loop().time() if self._loop is None else self._loop.time()
