@@ -35,13 +35,14 @@ def add_members(tx: Transaction, announcer: Announcer, batch: Batch, members: Se
 
 def reactivate_members(
     tx: Transaction, announcer: Announcer, batch: Batch, members: Sequence[tuple[int, str]], now: datetime
-) -> None:
-    """Members who had been removed and are there again, by id and data."""
+) -> set[int]:
+    """Members who had been removed and are there again, by id and data; the ids of those who could come back."""
     if not _shared_and_open(tx, batch):
-        return
+        return set()
     lock_members(tx, [member for member, _data in members])
     back = creation.reactivate_members(tx, members, now)
     _announce_joined(tx, announcer, batch, [(member, key, generation) for member, _batch, key, generation in back])
+    return {member for member, *_ in back}
 
 
 def remove_members(

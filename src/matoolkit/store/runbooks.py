@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
-from sqlalchemy import ColumnElement, bindparam, false, func, insert, null, select, true, update
+from sqlalchemy import ColumnElement, Integer, bindparam, false, func, insert, null, select, true, update
 
 from matoolkit.store.schema import runbooks
 from matoolkit.store.types import UtcDateTime, whether
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from matoolkit.store.database import Transaction
+
+
+class RunbookItem(msgspec.Struct, frozen=True):
+    """One version of a runbook, as people look at it."""
+
+    id: int
+    name: str
+    version: int
+    yaml_content: str
+    data_table_name: str | None
+    is_active: bool
+    overdue_behavior: str
+    rerun_init: bool
+    created_at: datetime
+    published_by: str | None
+    last_error: str | None
+    last_error_at: datetime | None
 
 
 class PublishedRunbook(msgspec.Struct, frozen=True):
@@ -43,6 +59,29 @@ _READ = select(
 )
 READ_VERSION = _READ.where(_r.name_folded == bindparam("named"), _r.version == bindparam("version"))
 READ_ACTIVE = _READ.where(_r.is_active == true()).order_by(_r.name_folded)
+_SHOWN = select(
+    _r.id,
+    _r.name,
+    _r.version,
+    _r.yaml_content,
+    _r.data_table_name,
+    _r.is_active,
+    _r.overdue_behavior,
+    _r.rerun_init,
+    _r.created_at,
+    _r.published_by,
+    _r.last_error,
+    _r.last_error_at,
+)
+SHOW_ACTIVE = (
+    _SHOWN.where(_r.is_active == true(), _r.name_folded > bindparam("after"))
+    .order_by(_r.name_folded)
+    .offset(bindparam("skip", type_=Integer))
+    .limit(bindparam("size", type_=Integer))
+)
+SHOW_VERSIONS = _SHOWN.where(_r.name_folded == bindparam("named")).order_by(_r.version.desc())
+SHOW_VERSION = _SHOWN.where(_r.name_folded == bindparam("named"), _r.version == bindparam("version"))
+SHOW_ACTIVE_VERSION = _SHOWN.where(_r.name_folded == bindparam("named"), _r.is_active == true())
 LATEST_VERSION = select(func.coalesce(func.max(_r.version), 0)).where(_r.name_folded == bindparam("named"))
 DEACTIVATE = (
     update(runbooks).where(_r.name_folded == bindparam("named"), _r.is_active == true()).values(is_active=false())
@@ -74,6 +113,33 @@ def read_version(tx: Transaction, name: str, version: int) -> PublishedRunbook |
 def active(tx: Transaction) -> list[PublishedRunbook]:
     """The active version of every runbook, by name."""
     return [PublishedRunbook(*row) for row in tx.execute(READ_ACTIVE)]
+
+
+def active_version(tx: Transaction, name: str) -> RunbookItem | None:
+    """The version of a runbook that is in force, if there is one."""
+    row = tx.execute(SHOW_ACTIVE_VERSION, named=folded(name)).first()
+    return None if row is None else RunbookItem(*row)
+
+
+def one_version(tx: Transaction, name: str, version: int) -> RunbookItem | None:
+    """One version, if it was ever published."""
+    row = tx.execute(SHOW_VERSION, named=folded(name), version=version).first()
+    return None if row is None else RunbookItem(*row)
+
+
+def all_versions(tx: Transaction, name: str) -> list[RunbookItem]:
+    """Every version of a runbook, the newest first."""
+    return [RunbookItem(*row) for row in tx.execute(SHOW_VERSIONS, named=folded(name))]
+
+
+def active_page(tx: Transaction, *, after: str, skip: int, size: int) -> list[RunbookItem]:
+    """The active versions of runbooks by folded name, from the one after `after`."""
+    return [RunbookItem(*row) for row in tx.execute(SHOW_ACTIVE, after=after, skip=skip, size=size)]
+
+
+def deactivate(tx: Transaction, name: str) -> None:
+    """No version of the runbook is in force any more; batches go on with the one they run."""
+    tx.execute(DEACTIVATE, named=folded(name))
 
 
 def publish(

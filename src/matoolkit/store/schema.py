@@ -27,6 +27,7 @@ from sqlalchemy import (
 )
 
 from matoolkit.store.states import (
+    FAILED_EXECUTION,
     OPEN_EXECUTION,
     BatchStatus,
     ExecutionStatus,
@@ -164,6 +165,7 @@ batch_members = Table(
     UniqueConstraint("batch_id", "member_key_folded"),
 )
 Index("ix_batch_members_status", batch_members.c.batch_id, batch_members.c.status, batch_members.c.id)
+Index("ix_batch_members_batch", batch_members.c.batch_id, batch_members.c.id)
 Index("ix_batch_members_key", batch_members.c.member_key_folded)
 Index(
     "ix_batch_members_owed",
@@ -272,6 +274,12 @@ Index(
 Index("ux_step_executions_in_flight", step_executions.c.batch_member_id, unique=True, **_where("job_out = true"))
 Index("ix_step_executions_open", step_executions.c.phase_execution_id, **_where(_OPEN))
 Index("ix_step_executions_batch", step_executions.c.batch_id, step_executions.c.id)
+Index(
+    "ix_step_executions_failed",
+    step_executions.c.batch_id,
+    step_executions.c.id,
+    **_where(f"status IN ({', '.join(repr(str(state)) for state in FAILED_EXECUTION)})"),
+)
 
 init_executions = Table(
     "init_executions",

@@ -8,6 +8,28 @@ SELECT runbooks.id, runbooks.name, runbooks.version, runbooks.yaml_content, runb
 FROM runbooks
 WHERE runbooks.is_active = 1 ORDER BY runbooks.name_folded;
 
+-- SHOW_ACTIVE
+SELECT runbooks.id, runbooks.name, runbooks.version, runbooks.yaml_content, runbooks.data_table_name, runbooks.is_active, runbooks.overdue_behavior, runbooks.rerun_init, runbooks.created_at, runbooks.published_by, runbooks.last_error, runbooks.last_error_at
+FROM runbooks
+WHERE runbooks.is_active = 1 AND runbooks.name_folded > :after ORDER BY runbooks.name_folded
+ OFFSET :skip ROWS
+ FETCH FIRST :size ROWS ONLY;
+
+-- SHOW_VERSIONS
+SELECT runbooks.id, runbooks.name, runbooks.version, runbooks.yaml_content, runbooks.data_table_name, runbooks.is_active, runbooks.overdue_behavior, runbooks.rerun_init, runbooks.created_at, runbooks.published_by, runbooks.last_error, runbooks.last_error_at
+FROM runbooks
+WHERE runbooks.name_folded = :named ORDER BY runbooks.version DESC;
+
+-- SHOW_VERSION
+SELECT runbooks.id, runbooks.name, runbooks.version, runbooks.yaml_content, runbooks.data_table_name, runbooks.is_active, runbooks.overdue_behavior, runbooks.rerun_init, runbooks.created_at, runbooks.published_by, runbooks.last_error, runbooks.last_error_at
+FROM runbooks
+WHERE runbooks.name_folded = :named AND runbooks.version = :version;
+
+-- SHOW_ACTIVE_VERSION
+SELECT runbooks.id, runbooks.name, runbooks.version, runbooks.yaml_content, runbooks.data_table_name, runbooks.is_active, runbooks.overdue_behavior, runbooks.rerun_init, runbooks.created_at, runbooks.published_by, runbooks.last_error, runbooks.last_error_at
+FROM runbooks
+WHERE runbooks.name_folded = :named AND runbooks.is_active = 1;
+
 -- LATEST_VERSION
 SELECT coalesce(max(runbooks.version), :coalesce_2) AS coalesce_1
 FROM runbooks

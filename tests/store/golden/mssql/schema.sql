@@ -303,6 +303,10 @@ CREATE TABLE batch_members (
 
 GO
 
+CREATE INDEX ix_batch_members_batch ON batch_members (batch_id, id);
+
+GO
+
 CREATE INDEX ix_batch_members_held ON batch_members (batch_id) WHERE removal_held_at IS NOT NULL;
 
 GO
@@ -456,6 +460,10 @@ CREATE TABLE step_executions (
 GO
 
 CREATE INDEX ix_step_executions_batch ON step_executions (batch_id, id);
+
+GO
+
+CREATE INDEX ix_step_executions_failed ON step_executions (batch_id, id) WHERE status IN ('failed', 'poll_timeout');
 
 GO
 

@@ -300,6 +300,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_batch_members")),
         sa.UniqueConstraint("batch_id", "member_key_folded", name=op.f("uq_batch_members_batch_id_member_key_folded")),
     )
+    op.create_index("ix_batch_members_batch", "batch_members", ["batch_id", "id"], unique=False)
     op.create_index(
         "ix_batch_members_held", "batch_members", ["batch_id"], unique=False, **_where("removal_held_at IS NOT NULL")
     )
@@ -464,6 +465,13 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_step_executions")),
     )
     op.create_index("ix_step_executions_batch", "step_executions", ["batch_id", "id"], unique=False)
+    op.create_index(
+        "ix_step_executions_failed",
+        "step_executions",
+        ["batch_id", "id"],
+        unique=False,
+        **_where("status IN ('failed', 'poll_timeout')"),
+    )
     op.create_index(
         "ix_step_executions_open",
         "step_executions",

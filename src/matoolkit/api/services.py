@@ -1,0 +1,91 @@
+"""What the API works with, handed in by whoever starts it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import anyio
+import anyio.to_thread
+from anyio import CapacityLimiter
+
+from matoolkit.api.publishing import PublishRules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from matoolkit.api.queues import Queues
+    from matoolkit.api.sign_in import SignIn
+    from matoolkit.batches.announcing import Announcer
+    from matoolkit.clock import Clock
+    from matoolkit.runbooks import Runbook
+    from matoolkit.store.database import Database, Transaction
+
+Given = TypeVar("Given")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchGroup:
+    """Members of a query's answer who would be a batch."""
+
+    batch_time: datetime
+    member_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPreview:
+    """What a runbook's query gives now."""
+
+    row_count: int
+    columns: Sequence[str]
+    sample: Sequence[Mapping[str, Any]]
+    """The first rows, as the members' data would be."""
+    batch_groups: Sequence[BatchGroup]
+    warnings: Sequence[str] = ()
+
+
+class Preview(Protocol):
+    """Runs a runbook's query, within a time limit of its own."""
+
+    def __call__(self, runbook: Runbook) -> QueryPreview:
+        """What it gives; an error of ours when it fails."""
+
+
+class Release(Protocol):
+    """Lets go the members whose removal is held."""
+
+    def __call__(self, tx: Transaction, announcer: Announcer, batch_id: int, now: datetime, *, by: str) -> int:
+        """How many there were."""
+
+
+@dataclass(frozen=True)
+class Services:
+    """Everything that requests need."""
+
+    database: Database
+    announcer: Announcer
+    clock: Clock
+    sign_in: SignIn
+    new_id: Callable[[], str]
+    """Gives an id that never occurred, for requests that bring none."""
+    rules: PublishRules = field(default_factory=PublishRules)
+    queues: Queues | None = None
+    preview: Preview | None = None
+    release: Release | None = None
+    threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(12))
+    preview_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
+
+    async def run(self, work: Callable[[], Given], *, slowly: bool = False) -> Given:
+        """Do what blocks, in a thread; what may take long does not take the threads of the others."""
+        limiter = self.preview_threads if slowly else self.threads
+        return await anyio.to_thread.run_sync(work, limiter=limiter)
+
+    async def read(self, look: Callable[[Transaction], Given]) -> Given:
+        """Look something up."""
+
+        def within() -> Given:
+            with self.database.reading() as tx:
+                return look(tx)
+
+        return await self.run(within)

@@ -1,0 +1,193 @@
+"""What things wait for, in words for an operator: a time, a job, a worker that is silent, init, a person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from matoolkit.store import member_lists
+from matoolkit.store.states import (
+    OPEN_EXECUTION,
+    BatchStatus,
+    ExecutionStatus,
+    MemberStatus,
+    PhaseStatus,
+    SequenceStatus,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matoolkit.api.queues import Queue, Queues
+    from matoolkit.store.batch_lists import BatchItem, PhaseItem
+    from matoolkit.store.database import Transaction
+    from matoolkit.store.member_lists import MemberItem, StepItem
+
+_SILENT_AFTER = timedelta(minutes=5)
+
+
+@dataclass
+class Waiting:
+    """Finds out, for one batch, in a few queries whatever the number of members."""
+
+    tx: Transaction
+    batch: BatchItem
+    phases: Sequence[PhaseItem]
+    queues: Queues | None
+    now: datetime
+    _queues: dict[str, Queue | None] = field(default_factory=dict)
+    _init: str | None = None
+
+    def of_batch(self) -> str | None:
+        """What the batch as a whole waits for, apart from members who are under way."""
+        batch = self.batch
+        if batch.loaded_at is None:
+            return "its members to be written"
+        if batch.status == BatchStatus.DETECTED:
+            return "an operator, to advance it" if batch.is_manual else "init"
+        if batch.status == BatchStatus.INIT_DISPATCHED or (
+            batch.status == BatchStatus.ACTIVE and batch.rerunning_init_version is not None
+        ):
+            return self._of_init()
+        if batch.status != BatchStatus.ACTIVE or self._running():
+            return None
+        pending = self._pending()
+        if pending is None:
+            return None
+        if batch.is_manual:
+            return f"an operator, to advance it to phase '{pending.phase_name}'"
+        return f"phase '{pending.phase_name}', due {_at(pending.due_at)}"
+
+    def of_phases(self) -> dict[int, str]:
+        """What phases wait for that have not ended."""
+        found: dict[int, str] = {}
+        first = self._pending()
+        for phase in self.phases:
+            if phase.status == PhaseStatus.DISPATCHED:
+                found[phase.id] = (
+                    "its members to be started" if phase.expanded_at is None else "its members to end their steps"
+                )
+            elif phase.status == PhaseStatus.PENDING and self.batch.status in _BEFORE_PHASES:
+                found[phase.id] = self.of_batch() or "init"
+            elif phase.status == PhaseStatus.PENDING and not self.batch.is_manual:
+                found[phase.id] = f"its time, {_at(phase.due_at)}"
+            elif phase.status == PhaseStatus.PENDING:
+                before = "an operator, to advance the batch"
+                found[phase.id] = before if phase is first and not self._running() else "the phases before it"
+        return found
+
+    def of_members(self, members: Sequence[MemberItem]) -> dict[int, str]:
+        """What members wait for."""
+        active = [each.id for each in members if each.status == MemberStatus.ACTIVE]
+        at = member_lists.first_open_steps(self.tx, active)
+        others = [each.id for each in members if each.status != MemberStatus.COMPLETED]
+        rollbacks, removals = member_lists.open_sequences(self.tx, others)
+        found: dict[int, str] = {}
+        for member in members:
+            text = None
+            if member.id in rollbacks and member.status != MemberStatus.ACTIVE:
+                text = f"its rollback, at step '{rollbacks[member.id]}'"
+            elif member.status == MemberStatus.REMOVED and member.removal_due:
+                text = "its leaving to begin"
+            elif member.id in removals:
+                returning = "the steps of its last leaving to end" if member.status == MemberStatus.ACTIVE else None
+                text = returning or f"the steps of its leaving, at '{removals[member.id]}'"
+            elif member.status == MemberStatus.ACTIVE:
+                text = self._of_active(member, at.get(member.id))
+            if text is not None:
+                found[member.id] = text
+        return found
+
+    def of_steps(self, steps: Sequence[StepItem]) -> dict[int, str]:
+        """What steps wait for."""
+        pending = {each.batch_member_id for each in steps if each.status == ExecutionStatus.PENDING}
+        first = member_lists.first_open_steps(self.tx, sorted(each for each in pending if each is not None))
+        found: dict[int, str] = {}
+        for step in steps:
+            before = first.get(step.batch_member_id or 0)
+            if step.rollback_status == SequenceStatus.RUNNING:
+                found[step.id] = f"its rollback '{step.on_failure}'"
+            elif step.status not in OPEN_EXECUTION:
+                continue
+            elif step.status == ExecutionStatus.PENDING and before is not None and before.id != step.id:
+                found[step.id] = f"step '{before.step_name}' before it"
+            else:
+                found[step.id] = self._of_step(step)
+        return found
+
+    def of_init_steps(self, steps: Sequence[StepItem]) -> dict[int, str]:
+        """What init steps wait for: each for the one before it."""
+        found: dict[int, str] = {}
+        before: StepItem | None = None
+        for step in steps:
+            if step.rollback_status == SequenceStatus.RUNNING:
+                found[step.id] = f"its rollback '{step.on_failure}'"
+            elif step.status in OPEN_EXECUTION:
+                is_first = before is None or before.runbook_version != step.runbook_version
+                found[step.id] = self._of_step(step) if is_first or before is None else f"step '{before.step_name}'"
+                before = step
+        return found
+
+    def _of_active(self, member: MemberItem, step: StepItem | None) -> str | None:
+        if member.removal_held_at is not None:
+            return "an operator: it is missing from the source, and its removal is held"
+        if self.batch.status in _BEFORE_PHASES:
+            return self.of_batch()
+        if self.batch.status != BatchStatus.ACTIVE:
+            return "the end of its batch to be written"
+        if step is not None:
+            return f"step '{step.step_name}': {self._of_step(step)}"
+        if member.catch_up_due:
+            return "the phases that began without it to be started"
+        if any(each.status == PhaseStatus.DISPATCHED and each.expanded_at is None for each in self.phases):
+            return "its phase to reach it"
+        return self.of_batch() or self._of_next_phase()
+
+    def _of_next_phase(self) -> str | None:
+        pending = self._pending()
+        if pending is None:
+            return None
+        return f"phase '{pending.phase_name}'" + (f", due {_at(pending.due_at)}" if pending.due_at else "")
+
+    def _of_step(self, step: StepItem) -> str:
+        if step.job_out:
+            return self._of_worker(step)
+        if step.status == ExecutionStatus.POLLING:
+            return f"the next question about it, at {_at(step.poll_check_at)}"
+        if step.retry_after is not None:
+            return f"another try, at {_at(step.retry_after)}"
+        return "its job to be sent"
+
+    def _of_worker(self, step: StepItem) -> str:
+        named = f"worker '{step.worker_id}'"
+        since = f"job {step.job_id}, sent {_at(step.dispatched_at)}"
+        if self.queues is None:
+            return f"{named} ({since})"
+        if step.worker_id not in self._queues:
+            self._queues[step.worker_id] = self.queues.of(self.tx, step.worker_id)
+        queue = self._queues[step.worker_id]
+        if queue is None:
+            return f"{named}, which was never started here ({since})"
+        if queue.waiting and not queue.running and queue.oldest and self.now - queue.oldest > _SILENT_AFTER:
+            return f"{named}, which is silent: {queue.waiting} jobs wait, the first since {_at(queue.oldest)} ({since})"
+        return f"{named}, with {queue.waiting} jobs waiting and {queue.running} running ({since})"
+
+    def _of_init(self) -> str:
+        if self._init is None:
+            steps = [each for each in member_lists.init_steps(self.tx, self.batch.id) if each.status in OPEN_EXECUTION]
+            self._init = f"init, at step '{steps[0].step_name}': {self._of_step(steps[0])}" if steps else "init"
+        return self._init
+
+    def _pending(self) -> PhaseItem | None:
+        return next((each for each in self.phases if each.status == PhaseStatus.PENDING), None)
+
+    def _running(self) -> bool:
+        return any(each.status == PhaseStatus.DISPATCHED for each in self.phases)
+
+
+_BEFORE_PHASES = (BatchStatus.DETECTED, BatchStatus.INIT_DISPATCHED)
+
+
+def _at(moment: datetime | None) -> str:
+    return "a time not known" if moment is None else f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
