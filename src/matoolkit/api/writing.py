@@ -60,12 +60,6 @@ async def write(
     return Response(body, status, media_type="application/json")
 
 
-def clean_up(services: Services, now: datetime) -> int:
-    """Forget answers that are older than anybody repeats a request; how many."""
-    with services.database.transaction() as tx:
-        return idempotency.forget(tx, now - _KEPT_FOR)
-
-
 def _in_transaction(
     services: Services,
     who: Identity,

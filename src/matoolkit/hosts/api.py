@@ -1,0 +1,203 @@
+"""The admin API as a process of its own, or as a thread of another: settings, sign-in, a server.
+
+Without Entra ID's settings, who signs in does so with the key in the data folder, and the server speaks to this
+machine only. With them, that key is not even read. There is no third way.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import socket
+import time
+from dataclasses import replace
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import uvicorn
+
+from matoolkit.api import Services, create_app
+from matoolkit.api.edge import RequestIdFilter
+from matoolkit.api.queues import BusQueues
+from matoolkit.api.sign_in import EntraSettings, entra_sign_in, local_sign_in
+from matoolkit.batches.announcing import Announcer
+from matoolkit.clock import SystemClock
+from matoolkit.errors import MatoolkitError
+from matoolkit.local_key import make_local_key
+from matoolkit.settings import Settings, defaulted, guid, https_address, names, optional, text, whole_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from fastapi import FastAPI
+
+    from matoolkit.api.publishing import PublishRules
+    from matoolkit.api.sign_in import SignIn
+    from matoolkit.bus import Bus
+    from matoolkit.clock import Clock
+    from matoolkit.store.database import Database
+
+_LARGEST_HEADERS = 64 * 1024
+_FORMAT = "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"
+
+
+class CannotListen(MatoolkitError):
+    """The API cannot listen at its address."""
+
+
+class ApiSettings(Settings):
+    """What the API is told by its environment."""
+
+    service = "the admin API"
+
+    database = optional("AdminApi__SqlConnectionString", text)
+    host = optional("AdminApi__Host", text)
+    port = defaulted("AdminApi__Port", whole_number(0, 65_535), 8080)
+    instance = defaulted("AzureAd__Instance", https_address, "https://login.microsoftonline.com")
+    tenant_id = optional("AzureAd__TenantId", guid)
+    client_id = optional("AzureAd__ClientId", guid)
+    audience = optional("AzureAd__Audience", text)
+    worker_ids = optional("Orchestrator__WorkerIds", names)
+
+    @property
+    def entra(self) -> EntraSettings | None:
+        """Whose tokens are accepted, where that is Entra ID's."""
+        if self.tenant_id is None or self.client_id is None:
+            return None
+        return EntraSettings(self.tenant_id, self.client_id, self.audience, self.instance)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where to listen: at every address behind Entra ID's sign-in, else at this machine's own."""
+        return self.host or ("127.0.0.1" if self.entra is None else "0.0.0.0"), self.port  # noqa: S104 - behind sign-in
+
+    def contradictions(self) -> Sequence[str]:
+        """Half of Entra ID's settings is none, and without them nobody else is to reach the server."""
+        found = []
+        given = (self.tenant_id, self.client_id, self.audience)
+        if any(given) and self.entra is None:
+            missing = [
+                name
+                for name, value in (("AzureAd__TenantId", self.tenant_id), ("AzureAd__ClientId", self.client_id))
+                if value is None
+            ]
+            found.append(f"{' and '.join(missing)} must be set too, where other settings of AzureAd are")
+        elif self.entra is None and not is_loopback(self.address[0]):
+            found.append("AdminApi__Host must be an address of this machine's own unless AzureAd__TenantId is set")
+        return found
+
+
+class ApiServer:
+    """A server with the API on it."""
+
+    def __init__(self, app: FastAPI, host: str, port: int) -> None:
+        try:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            self._socket = socket.create_server((host, port), family=family, backlog=256)
+        except OSError as error:
+            raise CannotListen(f"the API cannot listen at {host}:{port}: {error.strerror or error}") from error
+        self._started = Event()
+        config = uvicorn.Config(
+            app,
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            h11_max_incomplete_event_size=_LARGEST_HEADERS,
+            timeout_keep_alive=15,
+            timeout_graceful_shutdown=10,
+        )
+        self._server = _Server(config, self._started)
+        self._thread: Thread | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it is reached from this machine."""
+        host, port = self._socket.getsockname()[:2]
+        shown = "127.0.0.1" if host == "0.0.0.0" else f"[{host}]" if ":" in host else host  # noqa: S104 - only shown
+        return f"http://{shown}:{port}"
+
+    def run(self) -> None:
+        """Serve until the process is told to end."""
+        self._server.run(sockets=[self._socket])
+
+    def start(self) -> None:
+        """Serve in a thread; when this returns, requests are answered."""
+        self._thread = Thread(target=self.run, name="api", daemon=True)
+        self._thread.start()
+        if not self._started.wait(30.0):
+            raise CannotListen(f"the API at {self.url} did not start")
+
+    def stop(self, timeout: float = 15.0) -> bool:
+        """End, after the requests under way; whether it did."""
+        self._server.should_exit = True
+        if self._thread is not None:
+            self._thread.join(timeout)
+        self._socket.close()
+        return self._thread is None or not self._thread.is_alive()
+
+
+class _Server(uvicorn.Server):
+    """Says when it has started."""
+
+    def __init__(self, config: uvicorn.Config, started: Event) -> None:
+        super().__init__(config)
+        self._has_started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and say so."""
+        await super().startup(sockets)
+        self._has_started.set()
+
+
+def sign_in(settings: ApiSettings, folder: Path) -> SignIn:
+    """Entra ID's where it is set up, else that of this machine; by the real clock, whatever the product's own says."""
+    if settings.entra is not None:
+        return entra_sign_in(settings.entra, SystemClock())
+    return local_sign_in(make_local_key(folder), SystemClock())
+
+
+def services(
+    database: Database, bus: Bus, clock: Clock, signing_in: SignIn, rules: PublishRules, **others: Any
+) -> Services:
+    """What the API works with, on a bus that lies in the database."""
+    return Services(
+        database=database,
+        announcer=Announcer(bus),
+        clock=clock,
+        sign_in=signing_in,
+        new_id=lambda: uuid4().hex,
+        rules=rules,
+        queues=BusQueues(bus) if bus.in_database else None,
+        **others,
+    )
+
+
+def with_worker_ids(rules: PublishRules, settings: ApiSettings) -> PublishRules:
+    """Rules that know the workers there are."""
+    return rules if settings.worker_ids is None else replace(rules, worker_ids=frozenset(settings.worker_ids))
+
+
+def server(found: Services, host: str, port: int) -> ApiServer:
+    """A server for these services, which listens already and answers once it is started."""
+    return ApiServer(create_app(found, time.perf_counter), host, port)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is this machine's own."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def log_with_request_ids(level: int = logging.INFO) -> None:
+    """Have the log written to standard error, each line with the id of its request."""
+    handler = logging.StreamHandler()
+    handler.addFilter(RequestIdFilter())
+    handler.setFormatter(logging.Formatter(_FORMAT))
+    logging.basicConfig(level=level, handlers=[handler], force=True)
