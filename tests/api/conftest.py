@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> Iterator[Live]:
+def live_sqlite(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> Iterator[Live]:
     folder = tmp_path_factory.mktemp("live")
     shutil.copyfile(migrated_file, folder / "matoolkit.db")
     database = open_database(in_file(folder / "matoolkit.db"), durable=False)
@@ -44,5 +44,11 @@ def live_postgres(
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def anywhere(request: pytest.FixtureRequest) -> Live:
     """On each kind of database: for what the database has a say in."""
-    found: Live = request.getfixturevalue({"sqlite": "live", "postgresql": "live_postgres"}[request.param])
+    found: Live = request.getfixturevalue({"sqlite": "live_sqlite", "postgresql": "live_postgres"}[request.param])
     return found
+
+
+@pytest.fixture
+def live(live_sqlite: Live) -> Live:
+    """On SQLite, unless a module says otherwise."""
+    return live_sqlite
