@@ -126,4 +126,5 @@ def _write(file: Path, pem: bytes) -> None:
     except OSError as error:
         raise LocalKeyError(f"the key {file} cannot be written: {error.strerror}") from error
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):
+            draft.unlink()
