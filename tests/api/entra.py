@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generat
 from matoolkit.api.sign_in import EntraSettings
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Mapping
 
 TENANT = "11111111-2222-3333-4444-555555555555"

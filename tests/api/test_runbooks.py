@@ -169,14 +169,8 @@ SECRETS = PublishRules(secret_parameters={"New-EntraUser": frozenset({"Password"
 )
 def test_a_secret_is_named_and_not_written_down(function: str, value: str, *, allowed: bool) -> None:
     errors = checked(SECRETS, step("make", function=function, params={"password": value}))
-    assert errors == (
-        []
-        if allowed
-        else [
-            "phase 'move', step 'make': parameter 'password' takes a secret and must be written as {{secret:NAME}},"
-            " or left out"
-        ]
-    )
+    complaint = "parameter 'password' takes a secret and must be written as {{secret:NAME}}, or left out"
+    assert errors == ([] if allowed else [f"phase 'move', step 'make': {complaint}"])
 
 
 def test_secrets_are_looked_for_everywhere() -> None:
@@ -184,7 +178,6 @@ def test_secrets_are_looked_for_everywhere() -> None:
     errors = checked(
         SECRETS,
         step("one", on_failure="undo"),
-        init=None or False,
         on_member_removed=[step("gone", **bad)],
         rollbacks={"undo": [step("back", **bad)]},
     )

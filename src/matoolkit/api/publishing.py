@@ -60,7 +60,7 @@ def unheard_workers(runbook: Runbook, listeners: frozenset[str] | None) -> list[
     if listeners is None:
         return []
     missing = sorted({step.worker_id for _, step in steps_of(runbook)} - listeners)
-    return [f"worker '{each}' has never been started here: its steps wait for nobody, and fail" for each in missing]
+    return [f"worker '{each}' has never been started here: its steps wait until it is" for each in missing]
 
 
 def choices(runbook: Runbook, open_batches: Sequence[tuple[Batch, Sequence[Phase]]], now: datetime) -> str:

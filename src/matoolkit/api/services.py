@@ -53,9 +53,9 @@ class Preview(Protocol):
 
 
 class Release(Protocol):
-    """Lets go the members whose removal is held."""
+    """Lets go the members whose removal is held: some at a time, each set in the audit; twice does no harm."""
 
-    def __call__(self, tx: Transaction, announcer: Announcer, batch_id: int, now: datetime, *, by: str) -> int:
+    def __call__(self, batch_id: int, now: datetime, *, by: str) -> int:
         """How many there were."""
 
 

@@ -157,21 +157,25 @@ class Waiting:
             return f"the next question about it, at {_at(step.poll_check_at)}"
         if step.retry_after is not None:
             return f"another try, at {_at(step.retry_after)}"
+        if self.queues is not None and self._queue(step.worker_id) is None:
+            return f"worker '{step.worker_id}', which was never started here"
         return "its job to be sent"
 
     def _of_worker(self, step: StepItem) -> str:
         named = f"worker '{step.worker_id}'"
         since = f"job {step.job_id}, sent {_at(step.dispatched_at)}"
-        if self.queues is None:
-            return f"{named} ({since})"
-        if step.worker_id not in self._queues:
-            self._queues[step.worker_id] = self.queues.of(self.tx, step.worker_id)
-        queue = self._queues[step.worker_id]
+        queue = self._queue(step.worker_id)
         if queue is None:
-            return f"{named}, which was never started here ({since})"
+            return f"{named} ({since})"
         if queue.waiting and not queue.running and queue.oldest and self.now - queue.oldest > _SILENT_AFTER:
             return f"{named}, which is silent: {queue.waiting} jobs wait, the first since {_at(queue.oldest)} ({since})"
         return f"{named}, with {queue.waiting} jobs waiting and {queue.running} running ({since})"
+
+    def _queue(self, worker_id: str) -> Queue | None:
+        """What lies before a worker, looked at once for each."""
+        if self.queues is not None and worker_id not in self._queues:
+            self._queues[worker_id] = self.queues.of(self.tx, worker_id)
+        return self._queues.get(worker_id)
 
     def _of_init(self) -> str:
         if self._init is None:

@@ -111,6 +111,8 @@ class ApiServer:
             timeout_keep_alive=15,
             timeout_graceful_shutdown=10,
         )
+        # Its lines would quote queries, which may name people; ours do not.
+        logging.getLogger("uvicorn.access").setLevel(logging.CRITICAL)
         self._server = _Server(config, self._started)
         self._thread: Thread | None = None
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import Boolean, ColumnElement, Integer, String, bindparam, func, or_, select
+from sqlalchemy import Boolean, ColumnElement, Integer, String, bindparam, cast, func, or_, select
 
 from matoolkit.store.locking import IDS
 from matoolkit.store.schema import batch_members, batches, phase_executions, runbooks, step_executions
@@ -76,7 +76,8 @@ _COLUMNS = (
 _READ = select(*_COLUMNS).join(runbooks, runbooks.c.id == _b.runbook_id)
 _named: ColumnElement[str] = bindparam("named", type_=String)
 _state: ColumnElement[str] = bindparam("state", type_=String)
-_manual: ColumnElement[bool] = bindparam("manual", type_=Boolean)
+# PostgreSQL asks what type a parameter is that is only compared with NULL.
+_manual: ColumnElement[bool] = cast(bindparam("manual", type_=Boolean), Boolean)
 _size, _skip = bindparam("size", type_=Integer), bindparam("skip", type_=Integer)
 _FILTER = (
     or_(_named.is_(None), _b.runbook_name_folded == _named),

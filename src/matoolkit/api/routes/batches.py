@@ -211,19 +211,7 @@ async def cancel_batch(request: Request, services: Work, who: Admin, batch_id: I
 )
 async def release_removals(request: Request, services: Work, who: Admin, batch_id: Id) -> Response:
     """They are missing from the data source, and so many at once that an operator has to say so."""
-
-    def action(tx: Transaction, now: datetime) -> Released:
-        operating.require_open(operating.locked(tx, batch_id))
-        if services.release is None:
-            raise Unavailable("this API was started without what releases removals")
-        number = services.release(tx, services.announcer, batch_id, now, by=who.name)
-        detail = {"releasedCount": number}
-        audit.record(
-            tx, now, who.name, "batch.removals_released", f"batch {batch_id}", batch_id=batch_id, detail=detail
-        )
-        return Released(batch_id=batch_id, released_count=number)
-
-    return await write(services, request, who, "", lambda: action)
+    return await write(services, request, who, "", partial(_prepare_release, services, who, batch_id))
 
 
 def found(tx: Transaction, batch_id: int) -> BatchItem:
@@ -262,3 +250,16 @@ def _prepare_creation(
         )
 
     return action
+
+
+def _prepare_release(services: Services, who: Identity, batch_id: int) -> Callable[[Transaction, datetime], Released]:
+    with services.database.reading() as tx:
+        batch = batch_store.read(tx, [batch_id]).get(batch_id)
+    if batch is None:
+        raise NotFound(f"there is no batch {batch_id}")
+    operating.require_open(batch)
+    if services.release is None:
+        raise Unavailable("this API was started without what releases removals")
+    # In transactions of its own, since there may be many; the audit is in them.
+    number = services.release(batch_id, services.clock.now(), by=who.name)
+    return lambda _tx, _now: Released(batch_id=batch_id, released_count=number)
