@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from sqlalchemy import event, func, select, text
 
-from matoolkit.store import batches, due, executions, locking, members, phases, sequences, stuck
+from matoolkit.store import (
+    batch_lists,
+    batches,
+    due,
+    executions,
+    locking,
+    member_lists,
+    members,
+    phases,
+    places,
+    sequences,
+    stuck,
+)
 from matoolkit.store.address import in_file
 from matoolkit.store.database import open_database
 from matoolkit.store.executions import ENDED, PLANNED, SENT, WAITING
@@ -17,6 +29,7 @@ from matoolkit.store.locking import IDS
 from matoolkit.store.members import GENERATIONS
 from matoolkit.store.migrate import migrate
 from matoolkit.store.schema import batch_members, step_executions
+from matoolkit.store.states import ExecutionStatus, MemberStatus
 from tests.store.crowd import MEMBERS, Crowd, gather
 from tests.store.world import LATER, NOW, planned_row
 
@@ -103,6 +116,35 @@ def hot_paths(crowd: Crowd) -> dict[str, Hot]:
         "batches nobody closed": Hot(batches.DONE, parameters={"size": 100}),
         "batches with phases to come": Hot(batches.WITH_PHASES_TO_COME, IDS, [(crowd.batch,)]),
         "members with a job out": Hot(sequences.BUSY_OR_LEAVING, IDS, some),
+        **looked_at(crowd),
+    }
+
+
+def looked_at(crowd: Crowd) -> dict[str, Hot]:
+    """What people look at while a wave runs."""
+    page = {"batch": crowd.batch, "after": 4000, "skip": 0, "size": 100}
+    everywhere, running = {**page, "phases_given": 0}, [(crowd.phases[1],)]
+    one_member = {"after": 0, "skip": 0, "size": 100, "phases_given": 0, "member": 17, "state": None}
+    keys = [(f"user{number}@example.test",) for number in range(200)]
+    lists, states = member_lists, ExecutionStatus
+    return {
+        "a page of members": Hot(lists.MEMBERS, parameters=page),
+        "a page of failed members": Hot(lists.MEMBERS_IN[MemberStatus.FAILED], parameters=page),
+        "a member by key": Hot(lists.MEMBER_BY_KEY, parameters={"batch": crowd.batch, "key": "user7@example.test"}),
+        "a page of steps": Hot(lists.STEPS, IDS, [], everywhere),
+        "a page of failed steps": Hot(lists.STEPS_IN[states.FAILED], IDS, [], everywhere),
+        "a page of polling steps": Hot(lists.STEPS_IN[states.POLLING], IDS, running, everywhere),
+        "a page of steps that went well": Hot(lists.STEPS_IN[states.SUCCEEDED], IDS, [], everywhere),
+        "the number of steps": Hot(lists.COUNT_STEPS, IDS, [], everywhere),
+        "the number of failed steps": Hot(lists.COUNT_STEPS_IN[states.FAILED], IDS, [], everywhere),
+        "the number of pending steps": Hot(lists.COUNT_STEPS_IN[states.PENDING], IDS, running, everywhere),
+        "a member's steps": Hot(lists.STEPS_OF_MEMBER, IDS, [], one_member),
+        "where members are": Hot(lists.FIRST_OPEN, IDS, [(number,) for number in range(1, 200)]),
+        "members' rollbacks": Hot(lists.OPEN_ROLLBACKS, IDS, [(number,) for number in range(1, 200)]),
+        "members' removals": Hot(lists.OPEN_REMOVALS, IDS, [(number,) for number in range(1, 200)]),
+        "members by state": Hot(batch_lists.MEMBERS_BY_STATUS, IDS, [(crowd.batch,)]),
+        "removals that are held": Hot(batch_lists.HELD, parameters={"batch": crowd.batch}),
+        "keys that are somewhere already": Hot(places.TAKEN, places.KEYS, keys, {"name": "wave", "besides": 0}),
     }
 
 
@@ -131,7 +173,7 @@ def run(crowd: Crowd, hot: Hot) -> tuple[float, list[str]]:
     return seconds, lines
 
 
-FILTERED = r"[iu]x_\w+_(owed|leaving|poll|open|out|in_flight)\b"
+FILTERED = r"[iu]x_\w+_(owed|leaving|poll|open|out|in_flight|failed|held)\b"
 
 
 def full_scans(plan: list[str]) -> list[str]:
@@ -182,6 +224,11 @@ def test_a_full_scan_would_be_seen(crowd: Crowd) -> None:
         ("phases that may close", "ix_step_executions_open"),
         ("members owed removal", "ix_batch_members_leaving"),
         ("polls that are due", "ix_step_executions_poll"),
+        ("a page of failed steps", "ix_step_executions_failed"),
+        ("the number of pending steps", "ix_step_executions_open"),
+        ("a page of failed members", "ix_batch_members_status"),
+        ("a page of steps", "ix_step_executions_batch"),
+        ("a member's steps", "ux_step_executions_place"),
     ],
 )
 def test_filtered_indexes_are_really_used(crowd: Crowd, name: str, index: str) -> None:

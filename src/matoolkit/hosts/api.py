@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import socket
+import sys
 import time
 from dataclasses import replace
 from threading import Event, Thread
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from matoolkit.clock import Clock
     from matoolkit.store.database import Database
 
+_HANDING_OVER_SECONDS = 0.0005
 _LARGEST_HEADERS = 64 * 1024
 _FORMAT = "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"
 
@@ -94,8 +96,7 @@ class ApiServer:
 
     def __init__(self, app: FastAPI, host: str, port: int) -> None:
         try:
-            family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            self._socket = socket.create_server((host, port), family=family, backlog=256)
+            self._socket = _listening(host, port)
         except OSError as error:
             raise CannotListen(f"the API cannot listen at {host}:{port}: {error.strerror or error}") from error
         self._started = Event()
@@ -129,6 +130,8 @@ class ApiServer:
 
     def start(self) -> None:
         """Serve in a thread; when this returns, requests are answered."""
+        # Other threads here may compute all the time, and an answer changes hands some ten times.
+        sys.setswitchinterval(_HANDING_OVER_SECONDS)
         self._thread = Thread(target=self.run, name="api", daemon=True)
         self._thread.start()
         if not self._started.wait(30.0):
@@ -154,6 +157,18 @@ class _Server(uvicorn.Server):
         """Start, and say so."""
         await super().startup(sockets)
         self._has_started.set()
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket whose answers go out at once.
+
+    An answer is written in two parts; the second would wait 40 ms for the first to be acknowledged. asyncio sees to
+    that by itself only for sockets that say they are TCP's.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.create_server((host, port), family=family, backlog=256)
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
 
 
 def sign_in(settings: ApiSettings, folder: Path) -> SignIn:

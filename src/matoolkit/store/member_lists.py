@@ -22,7 +22,7 @@ from matoolkit.store.schema import (
     rollback_executions,
     step_executions,
 )
-from matoolkit.store.states import OPEN_EXECUTION, ExecutionStatus, MemberStatus
+from matoolkit.store.states import FAILED_EXECUTION, OPEN_EXECUTION, ExecutionStatus, MemberStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,6 +135,7 @@ MEMBERS = _paged(_MEMBERS.where(_of_batch), _m.id)
 MEMBERS_IN: dict[MemberStatus, Select[Any]] = {
     state: _paged(_MEMBERS.where(_of_batch, _m.status == state), _m.id) for state in MemberStatus
 }
+MEMBER_IS_THERE = select(_m.id).where(_m.id == bindparam("member"), _of_batch)
 MEMBER_BY_KEY = select(_m.id).where(_m.member_key_folded == bindparam("key"), _of_batch)
 
 _STEPS = (
@@ -144,25 +145,35 @@ _STEPS = (
 )
 # One phase or all: 0 stands for all.
 _phase: ColumnElement[int] = bindparam("phases_given", type_=Integer)
-_steps_of_batch = (
-    _s.batch_id == bindparam("batch"),
-    or_(_phase == literal(0), _s.phase_execution_id.in_(select(IDS.c.id))),
-)
+_of_phases = or_(_phase == literal(0), _s.phase_execution_id.in_(select(IDS.c.id)))
+_steps_of_batch = (_s.batch_id == bindparam("batch"), _of_phases)
 _state: ColumnElement[str] = bindparam("state", type_=String)
 _steps_of_member = (
     _s.batch_member_id == bindparam("member"),
-    *_steps_of_batch,
+    _of_phases,
     # Of one member there are few: by whose they are, not by their state.
     or_(_state.is_(None), func.coalesce(_s.status, "") == _state),
 )
 STEPS = _paged(_STEPS.where(*_steps_of_batch), _s.id)
+
+
+def _in_state(state: ExecutionStatus) -> tuple[ColumnElement[bool], ...]:
+    """In one state, told in the words of the filtered index that has it, for databases that compare words."""
+    if state in OPEN_EXECUTION:
+        # Found by their phases, of which few run at a time.
+        return _s.phase_execution_id.in_(select(IDS.c.id)), _s.status.in_(OPEN_EXECUTION), _s.status == state
+    if state in FAILED_EXECUTION:
+        return *_steps_of_batch, _s.status.in_(FAILED_EXECUTION), _s.status == state
+    return *_steps_of_batch, _s.status == state
+
+
 STEPS_IN: dict[ExecutionStatus, Select[Any]] = {
-    state: _paged(_STEPS.where(*_steps_of_batch, _s.status == state), _s.id) for state in ExecutionStatus
+    state: _paged(_STEPS.where(*_in_state(state)), _s.id) for state in ExecutionStatus
 }
 STEPS_OF_MEMBER = _paged(_STEPS.where(*_steps_of_member), _s.id)
 COUNT_STEPS = select(func.count()).select_from(step_executions).where(*_steps_of_batch)
 COUNT_STEPS_IN: dict[ExecutionStatus, Select[Any]] = {
-    state: COUNT_STEPS.where(_s.status == state) for state in ExecutionStatus
+    state: select(func.count()).select_from(step_executions).where(*_in_state(state)) for state in ExecutionStatus
 }
 COUNT_STEPS_OF_MEMBER = select(func.count()).select_from(step_executions).where(*_steps_of_member)
 _OTHER = step_executions.alias("other")
@@ -202,6 +213,11 @@ def members(tx: Transaction, batch: int, *, status: str | None, after: int, skip
     return [MemberItem(*row) for row in tx.execute(statement, batch=batch, after=after, skip=skip, size=size)]
 
 
+def member_is_there(tx: Transaction, batch: int, member: int) -> bool:
+    """Whether a batch has a member of this id."""
+    return bool(tx.execute(MEMBER_IS_THERE, member=member, batch=batch).all())
+
+
 def member_by_key(tx: Transaction, batch: int, key: str) -> int | None:
     """The member of a batch who has this key."""
     found: int | None = tx.execute(MEMBER_BY_KEY, batch=batch, key=folded(key)).scalar()
@@ -214,17 +230,23 @@ def steps(
     *,
     status: str | None,
     phases: Sequence[int] | None,
+    running: Sequence[int],
     member: int | None,
     after: int,
     skip: int,
     size: int,
 ) -> tuple[list[StepItem], int]:
-    """Steps of a batch by id, from the one after `after`, and how many there are on all pages."""
+    """Steps of a batch by id, from the one after `after`, and how many there are on all pages.
+
+    Of the phases that are given, or of all; `running` are those of the batch in which steps may be open.
+    """
     given: dict[str, Any] = {"batch": batch, "phases_given": int(phases is not None)}
     if member is not None:
         listing, counting = STEPS_OF_MEMBER, COUNT_STEPS_OF_MEMBER
         given |= {"member": member, "state": status}
     elif status is not None:
+        if status in OPEN_EXECUTION:
+            phases = list(running if phases is None else set(running).intersection(phases))
         listing, counting = STEPS_IN[ExecutionStatus(status)], COUNT_STEPS_IN[ExecutionStatus(status)]
     else:
         listing, counting = STEPS, COUNT_STEPS

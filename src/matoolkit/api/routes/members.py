@@ -24,7 +24,7 @@ from matoolkit.runbooks import load_runbook
 from matoolkit.store import audit, batch_lists, member_lists
 from matoolkit.store import batches as batch_store
 from matoolkit.store import runbooks as runbook_store
-from matoolkit.store.states import ExecutionStatus, MemberStatus
+from matoolkit.store.states import ExecutionStatus, MemberStatus, PhaseStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,7 +132,15 @@ async def list_steps(
             chosen = [each.id for each in phases if each.phase_name.casefold() == phase.casefold()]
         whose = None if member is None else _member(tx, batch_id, member)
         rows, total = member_lists.steps(
-            tx, batch_id, status=status, phases=chosen, member=whose, after=after, skip=offset, size=limit + 1
+            tx,
+            batch_id,
+            status=status,
+            phases=chosen,
+            running=[each.id for each in phases if each.status != PhaseStatus.PENDING],
+            member=whose,
+            after=after,
+            skip=offset,
+            size=limit + 1,
         )
         more = cursor_after("steps", rows[limit - 1].id) if len(rows) > limit else None
         rows = rows[:limit]
@@ -149,7 +157,8 @@ def _member(tx: Transaction, batch_id: int, named: str) -> int:
     by_key = member_lists.member_by_key(tx, batch_id, named)
     if by_key is not None:
         return by_key
-    return int(named) if named.isascii() and named.isdigit() and int(named) <= LARGEST_ID else 0
+    number = int(named) if named.isascii() and named.isdigit() else 0
+    return number if number <= LARGEST_ID and member_lists.member_is_there(tx, batch_id, number) else 0
 
 
 def _prepare_joining(

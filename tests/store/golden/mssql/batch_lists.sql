@@ -6,23 +6,31 @@ WHERE batches.id = :batch;
 -- LIST
 SELECT batches.id, runbooks.name, runbooks.version, coalesce(batches.batch_start_time, batches.started_at) AS coalesce_1, batches.status, batches.is_manual, batches.created_by, batches.current_phase, batches.detected_at, batches.loaded_at, batches.init_dispatched_at, batches.started_at, batches.completed_at, batches.cancelled_by, batches.rerunning_init_version
 FROM batches JOIN runbooks ON runbooks.id = batches.runbook_id
-WHERE (:named IS NULL OR batches.runbook_name_folded = :named) AND (:state IS NULL OR coalesce(batches.status, :coalesce_2) = :state) AND (:manual IS NULL OR batches.is_manual = :manual) AND batches.id < :before ORDER BY batches.id DESC
+WHERE (:named IS NULL OR batches.runbook_name_folded = :named) AND (:state IS NULL OR coalesce(batches.status, :coalesce_2) = :state) AND (CAST(:manual AS BIT) IS NULL OR batches.is_manual = CAST(:manual AS BIT)) AND batches.id < :before ORDER BY batches.id DESC
  OFFSET :skip ROWS
  FETCH FIRST :size ROWS ONLY;
 
 -- COUNT
 SELECT count(*) AS count_1
 FROM batches
-WHERE (:named IS NULL OR batches.runbook_name_folded = :named) AND (:state IS NULL OR coalesce(batches.status, :coalesce_1) = :state) AND (:manual IS NULL OR batches.is_manual = :manual);
+WHERE (:named IS NULL OR batches.runbook_name_folded = :named) AND (:state IS NULL OR coalesce(batches.status, :coalesce_1) = :state) AND (CAST(:manual AS BIT) IS NULL OR batches.is_manual = CAST(:manual AS BIT));
 
 -- MEMBERS_BY_STATUS
-SELECT batch_members.batch_id, batch_members.status, count(*) AS count_1
-FROM batch_members JOIN (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given ON given.id = batch_members.batch_id GROUP BY batch_members.batch_id, batch_members.status;
+SELECT given.id, (SELECT count(*) AS count_1
+FROM batch_members
+WHERE batch_members.batch_id = given.id AND batch_members.status = 'active') AS active, (SELECT count(*) AS count_2
+FROM batch_members
+WHERE batch_members.batch_id = given.id AND batch_members.status = 'completed') AS completed, (SELECT count(*) AS count_3
+FROM batch_members
+WHERE batch_members.batch_id = given.id AND batch_members.status = 'removed') AS removed, (SELECT count(*) AS count_4
+FROM batch_members
+WHERE batch_members.batch_id = given.id AND batch_members.status = 'failed') AS failed
+FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given;
 
 -- HELD
 SELECT count(*) AS count_1
 FROM batch_members
-WHERE batch_members.batch_id = :batch AND batch_members.removal_held_at IS NOT NULL;
+WHERE batch_members.batch_id = :batch AND batch_members.removal_held_at IS NOT NULL AND batch_members.status = 'active';
 
 -- PHASES
 SELECT phase_executions.id, phase_executions.phase_name, phase_executions.offset_minutes, phase_executions.due_at, phase_executions.status, phase_executions.skip_reason, phase_executions.runbook_version, phase_executions.dispatched_at, phase_executions.completed_at, phase_executions.expanded_at
