@@ -209,7 +209,7 @@ def test_nobody_is_in_two_open_batches_of_a_runbook(live: Live) -> None:
     first = live.create(name, "anna", "ben")["batchId"]
     second = live.create(name, "Anna", "cleo")
     assert second["memberCount"] == 1
-    assert second["warnings"] == [f"left out: 'Anna' is in open batch {first} of this runbook already"]
+    assert second["warnings"] == [f"left out: 'Anna' is in batch {first} of this runbook, and not through with it"]
     answer = live.call("POST", "/api/batches", data={"runbookName": name}, files=upload(csv("ben")))
     assert answer.status_code == 409
     assert "nobody is left" in answer.json()["error"]

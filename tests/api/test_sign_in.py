@@ -128,9 +128,9 @@ def test_both_versions_of_tokens_are_accepted(entra: SignIn, issuer: str, audien
 def test_clocks_may_differ_by_a_minute(entra: SignIn, clock: ManualClock) -> None:
     token = signed(fresh())
     clock.set(NOW - timedelta(seconds=59))
-    assert entra.check(token)
+    assert entra.check(token).name
     clock.set(NOW + timedelta(hours=1, seconds=59))
-    assert entra.check(token)
+    assert entra.check(token).name
 
 
 def test_a_sovereign_cloud_has_its_own_places() -> None:
@@ -200,7 +200,7 @@ def test_a_new_key_is_found_and_made_up_ones_do_not_make_us_ask(
     directory.published = {"second": rsa_key("second")}
     rolled = signed(fresh(), key=rsa_key("second"), kid="second")
     clock.advance(minutes=5)
-    assert entra.check(rolled)
+    assert entra.check(rolled).name
     with pytest.raises(Refused, match="key that is not known"):
         entra.check(signed(fresh()))
     assert directory.asked == 2
@@ -261,7 +261,7 @@ def test_of_many_who_need_a_key_one_fetches_it(entra: SignIn, directory: Directo
 def test_the_local_key_signs_in(tmp_path: Path, clock: ManualClock) -> None:
     key = make_local_key(tmp_path)
     who = local_sign_in(key, clock).check(key.token("anna", ["Admin"], NOW, timedelta(minutes=5)))
-    assert (who.name, who.roles) == ("anna", {Role.ADMIN})
+    assert (who.name, set(who.roles)) == ("anna", {Role.ADMIN})
 
 
 def test_another_machines_key_does_not(tmp_path: Path, clock: ManualClock) -> None:

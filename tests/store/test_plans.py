@@ -19,6 +19,7 @@ from matoolkit.store import (
     members,
     phases,
     places,
+    roster,
     sequences,
     stuck,
 )
@@ -144,7 +145,7 @@ def looked_at(crowd: Crowd) -> dict[str, Hot]:
         "members' removals": Hot(lists.OPEN_REMOVALS, IDS, [(number,) for number in range(1, 200)]),
         "members by state": Hot(batch_lists.MEMBERS_BY_STATUS, IDS, [(crowd.batch,)]),
         "removals that are held": Hot(batch_lists.HELD, parameters={"batch": crowd.batch}),
-        "keys that are somewhere already": Hot(places.TAKEN, places.KEYS, keys, {"name": "wave", "besides": 0}),
+        "keys that a batch has": Hot(places.OF_KEYS, roster.KEYS, keys, {"batch": crowd.batch}),
     }
 
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from matoolkit.batches.membership import add_members, reactivate_members, remove_members
 from matoolkit.batches.operating import locked, require_manual, require_open
 from matoolkit.batches.phases import planned_phases
+from matoolkit.batches.places import taken
 from matoolkit.batches.refusals import NoSuchMember, NotYet, WrongState
 from matoolkit.messages import BatchInit, PhaseDue
 from matoolkit.store import batches as batch_store
-from matoolkit.store import creation, due, manual, places, roster
+from matoolkit.store import creation, due, manual, places
 from matoolkit.store import inits as init_store
 from matoolkit.store import members as member_store
 from matoolkit.store import phases as phase_store
@@ -79,15 +80,13 @@ def create_manual_batch(
     by: str,
 ) -> Taken:
     """A batch that waits for its first advance; WrongState when nobody is left for it."""
-    name = folded(published.name)
-    places.lock_runbook(tx, published.id)
-    elsewhere = places.taken(tx, name, (folded(key) for key, _ in members))
+    elsewhere = taken(tx, published.name, {folded(key) for key, _ in members})
     free = [(key, data) for key, data in members if folded(key) not in elsewhere]
     skipped = [_taken(key, elsewhere[folded(key)]) for key, _ in members if folded(key) in elsewhere]
     if not free:
         raise WrongState(f"nobody is left for a batch: {skipped[0]}, and so are the others, if there are any")
     batch = creation.create_batch(
-        tx, published, name_folded=name, start_time=None, now=now, is_manual=True, created_by=by
+        tx, published, name_folded=folded(published.name), start_time=None, now=now, is_manual=True, created_by=by
     )
     creation.add_members(tx, batch, [(key, folded(key), data) for key, data in free], now, late=False)
     creation.add_phases(tx, batch, published.version, planned_phases(runbook, None))
@@ -98,21 +97,22 @@ def create_manual_batch(
 def join(tx: Transaction, announcer: Announcer, batch_id: int, members: Sequence[Found], now: datetime) -> Taken:
     """More members for a manual batch: they catch up on what has begun. Who was removed comes back."""
     batch = require_manual(require_open(locked(tx, batch_id)))
-    there = {each.member_key_folded: each for each in roster.listed(tx, batch_id)}
-    elsewhere = places.taken(tx, folded(batch.runbook_name), (folded(key) for key, _ in members), besides=batch_id)
+    keys = {folded(key) for key, _ in members}
+    there = places.of_keys(tx, batch_id, keys)
+    elsewhere = taken(tx, batch.runbook_name, keys, batch_id)
     new: list[Found] = []
     back: dict[int, Found] = {}
     skipped = []
     for key, data in members:
-        listed = there.get(folded(key))
-        if listed is not None and listed.status != MemberStatus.REMOVED:
-            skipped.append(f"'{key}' is in this batch already ({listed.status})")
+        member, status = there.get(folded(key), (None, None))
+        if status is not None and status != MemberStatus.REMOVED:
+            skipped.append(f"'{key}' is in this batch already ({status})")
         elif folded(key) in elsewhere:
             skipped.append(_taken(key, elsewhere[folded(key)]))
-        elif listed is None:
+        elif member is None:
             new.append((key, data))
         else:
-            back[listed.id] = (key, data)
+            back[member] = (key, data)
     add_members(tx, announcer, batch, new, now)
     came = reactivate_members(tx, announcer, batch, [(member, data) for member, (_, data) in back.items()], now)
     skipped += [f"'{key}' is still leaving: add it later" for member, (key, _) in back.items() if member not in came]
@@ -166,7 +166,7 @@ def advance(tx: Transaction, announcer: Announcer, batch_id: int, runbook: Runbo
 
 
 def _taken(key: str, batch: int) -> str:
-    return f"'{key}' is in open batch {batch} of this runbook already"
+    return f"'{key}' is in batch {batch} of this runbook, and not through with it"
 
 
 def _name(phases: Sequence[Phase], place: int) -> str | None:

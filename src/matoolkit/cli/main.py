@@ -24,6 +24,7 @@ class Subcommand(NamedTuple):
 
 
 SUBCOMMANDS: Mapping[str, Subcommand] = {
+    "api": Subcommand("matoolkit.cli.api:api", "Serve the admin API."),
     "demo": Subcommand("matoolkit.cli.demo:demo", "Run a whole wave on this machine, in a temporary folder."),
     "doctor": Subcommand(
         "matoolkit.cli.doctor:doctor",

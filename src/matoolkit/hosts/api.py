@@ -11,7 +11,6 @@ import logging
 import socket
 import sys
 import time
-from dataclasses import replace
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -23,13 +22,17 @@ from matoolkit.api.edge import RequestIdFilter
 from matoolkit.api.queues import BusQueues
 from matoolkit.api.sign_in import EntraSettings, entra_sign_in, local_sign_in
 from matoolkit.batches.announcing import Announcer
+from matoolkit.bus import EmbeddedBus, Names
 from matoolkit.clock import SystemClock
 from matoolkit.errors import MatoolkitError
+from matoolkit.hosts.api_parts import previews, publish_rules, releases
 from matoolkit.local_key import make_local_key
 from matoolkit.settings import Settings, defaulted, guid, https_address, names, optional, text, whole_number
+from matoolkit.store.database import open_database
+from matoolkit.store.migrate import require_current
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from fastapi import FastAPI
@@ -40,6 +43,8 @@ if TYPE_CHECKING:
     from matoolkit.clock import Clock
     from matoolkit.store.database import Database
 
+log = logging.getLogger(__name__)
+
 _HANDING_OVER_SECONDS = 0.0005
 _LARGEST_HEADERS = 64 * 1024
 _FORMAT = "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"
@@ -47,6 +52,10 @@ _FORMAT = "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"
 
 class CannotListen(MatoolkitError):
     """The API cannot listen at its address."""
+
+
+class NoDatabase(MatoolkitError):
+    """There is no database the API could work on."""
 
 
 class ApiSettings(Settings):
@@ -181,7 +190,7 @@ def sign_in(settings: ApiSettings, folder: Path) -> SignIn:
 def services(
     database: Database, bus: Bus, clock: Clock, signing_in: SignIn, rules: PublishRules, **others: Any
 ) -> Services:
-    """What the API works with, on a bus that lies in the database."""
+    """What the API works with; `others` are what it is handed of other parts."""
     return Services(
         database=database,
         announcer=Announcer(bus),
@@ -194,14 +203,40 @@ def services(
     )
 
 
-def with_worker_ids(rules: PublishRules, settings: ApiSettings) -> PublishRules:
-    """Rules that know the workers there are."""
-    return rules if settings.worker_ids is None else replace(rules, worker_ids=frozenset(settings.worker_ids))
-
-
 def server(found: Services, host: str, port: int) -> ApiServer:
     """A server for these services, which listens already and answers once it is started."""
     return ApiServer(create_app(found, time.perf_counter), host, port)
+
+
+def run(environment: Mapping[str, str], database_url: str | None, folder: Path) -> None:
+    """The API as a process of its own, until it is told to end."""
+    settings: ApiSettings = ApiSettings.read(environment)
+    log_with_request_ids()
+    url = database_url or settings.database
+    if url is None:
+        raise NoDatabase(f"the admin API needs a database: set {ApiSettings.database.name} or MATOOLKIT_DATABASE_URL")
+    database = open_database(url)
+    try:
+        if database.dialect == "sqlite":
+            raise NoDatabase("SQLite serves one process, which is `matoolkit up`; for parts apart, take PostgreSQL")
+        require_current(database)
+        bus, clock = EmbeddedBus(database), SystemClock()
+        with database.transaction() as tx:
+            bus.declare(tx, Names().topology())
+        found = services(
+            database,
+            bus,
+            clock,
+            sign_in(settings, folder),
+            publish_rules(environment, settings.worker_ids),
+            preview=previews(environment, clock),
+            release=releases(database, Announcer(bus)),
+        )
+        serving = server(found, *settings.address)
+        log.info("the admin API listens at %s", serving.url)
+        serving.run()
+    finally:
+        database.close()
 
 
 def is_loopback(host: str) -> bool:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from matoolkit.store import roster
-from matoolkit.store.sequences import busy_members
+from matoolkit.batches.places import taken
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -14,14 +13,5 @@ if TYPE_CHECKING:
 
 
 def not_free(tx: Transaction, runbook_name: str, keys: Collection[str], batch: int | None) -> set[str]:
-    """Of these folded keys those that must not join a batch yet.
-
-    They are active in another batch of the runbook name, which includes everybody whose removal is held and everybody
-    in a cancelled batch that is not wound up; or they left one, or failed there, and a job, a rollback or the steps of
-    leaving are not over, even where that batch has ended meanwhile.
-    """
-    if not keys:
-        return set()
-    others = [each for each in roster.elsewhere(tx, runbook_name, keys) if each.batch_id != batch]
-    busy = busy_members(tx, [each.id for each in others if not each.is_active], removals_too=True)
-    return {each.member_key_folded for each in others if each.is_active or each.removal_due or each.id in busy}
+    """Of these folded keys those that must not join a batch yet."""
+    return set(taken(tx, runbook_name, keys, batch))

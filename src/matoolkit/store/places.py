@@ -1,67 +1,51 @@
-"""Where members are: in which open batches of a runbook some keys take part, or are on their way out."""
+"""Places in the batches of a runbook: who is to have them is decided by one at a time."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Column, String, and_, bindparam, exists, or_, select, true
+from sqlalchemy import bindparam, select
 
-from matoolkit.store.guards import checked
-from matoolkit.store.rows import Rows
-from matoolkit.store.schema import batch_members, batches, removal_executions, runbooks
-from matoolkit.store.states import OPEN_BATCH, OPEN_EXECUTION, MemberStatus
+from matoolkit.store.roster import KEYS
+from matoolkit.store.runbooks import folded
+from matoolkit.store.schema import batch_members, runbooks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection
 
     from matoolkit.store.database import Transaction
 
-_m, _b, _l = batch_members.c, batches.c, removal_executions.c
-KEYS = Rows(Column("member_key_folded", String))
-"""Folded keys handed to a statement."""
-
-_LEAVING = and_(
-    checked(_m.status) == MemberStatus.REMOVED,
-    or_(
-        checked(_m.removal_due) == true(),
-        exists().where(_l.batch_member_id == _m.id, checked(_l.status).in_(OPEN_EXECUTION)),
-    ),
-)
-TAKEN = (
-    select(KEYS.c.member_key_folded, _b.id)
-    .select_from(
-        KEYS.table.join(batch_members, _m.member_key_folded == KEYS.c.member_key_folded).join(
-            batches, _b.id == _m.batch_id
-        )
-    )
-    .where(
-        _b.runbook_name_folded == bindparam("name"),
-        _b.id != bindparam("besides"),
-        checked(_b.status).in_(OPEN_BATCH),
-        or_(checked(_m.status) == MemberStatus.ACTIVE, _LEAVING),
-    )
-    .order_by(_b.id)
-)
-"""Keys that are somewhere already; whoever has left is there until the steps of leaving have ended."""
-LOCK_RUNBOOK = (
-    select(runbooks.c.id)
-    .where(runbooks.c.id == bindparam("runbook"))
+_r, _m = runbooks.c, batch_members.c
+HOLD = (
+    select(_r.id)
+    .where(_r.name_folded == bindparam("named"), _r.version == 1)
     .with_for_update(key_share=True)
     .with_hint(runbooks, "WITH (UPDLOCK, ROWLOCK)", "mssql")
 )
+"""The first version stands for the name: it is always there."""
+_OTHER = batch_members.alias("other")
+OF_KEYS = (
+    select(KEYS.c.member_key_folded, _m.id, _m.status)
+    .select_from(KEYS.table)
+    .join(
+        batch_members,
+        _m.id
+        == select(_OTHER.c.id)
+        .where(_OTHER.c.batch_id == bindparam("batch"), _OTHER.c.member_key_folded == KEYS.c.member_key_folded)
+        .correlate(KEYS.table)
+        .scalar_subquery(),
+    )
+)
+"""A look into the unique index for each key, whatever the planner believes of the batch."""
 
 
-def taken(tx: Transaction, runbook_name_folded: str, keys: Iterable[str], *, besides: int = 0) -> dict[str, int]:
-    """Of these folded keys those who are in an open batch of the runbook, besides one, the first such batch."""
-    wanted = [(each,) for each in keys]
-    found: dict[str, int] = {}
-    if wanted:
-        for key, batch in tx.with_rows(TAKEN, KEYS, wanted, name=runbook_name_folded, besides=besides):
-            found.setdefault(key, batch)
-    return found
-
-
-def lock_runbook(tx: Transaction, runbook: int) -> None:
-    """Nobody else gives members a place under this version of a runbook until the commit."""
+def hold(tx: Transaction, runbook_name: str) -> None:
+    """Nobody else decides who joins a batch of this runbook until the commit."""
     if tx.dialect != "sqlite":
-        tx.execute(LOCK_RUNBOOK, runbook=runbook).all()
+        tx.execute(HOLD, named=folded(runbook_name)).all()
+
+
+def of_keys(tx: Transaction, batch: int, keys: Collection[str]) -> dict[str, tuple[int, str]]:
+    """Of these folded keys those that a batch has or had, each with the member's id and state."""
+    rows = tx.with_rows(OF_KEYS, KEYS, [(each,) for each in keys], batch=batch) if keys else ()
+    return {key: (member, status) for key, member, status in rows}
