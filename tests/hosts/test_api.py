@@ -69,6 +69,12 @@ def test_an_old_schema_is_refused(tmp_path: Path, postgres_url: str) -> None:
     assert "matoolkit migrate" in started(tmp_path, MATOOLKIT_DATABASE_URL=postgres_url)
 
 
+def test_passwords_of_standard_functions_are_known() -> None:
+    known = publish_rules({}, None).secret_parameters
+    assert {"New-EntraUser", "Convert-EntraB2BToInternal"} <= set(known)
+    assert known["New-EntraUser"] == {"Password"}
+
+
 @pytest.mark.parametrize(
     ("variable", "allowed"), [("SQL_PEOPLE", True), ("MATOOLKIT_DATABASE_URL", False), ("HOME", False)]
 )

@@ -11,6 +11,7 @@ from matoolkit.hosts.sources import source_settings
 from matoolkit.scheduler import preview
 from matoolkit.scheduler.held_removals import release_held_removals
 from matoolkit.scheduler.sources import VariableNotAllowed, VariableNotSet, open_source
+from matoolkit.worker.loading import gather
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
     from matoolkit.scheduler.sources import Source
     from matoolkit.store.database import Database
 
-STANDARD_SECRETS: Mapping[str, frozenset[str]] = {
-    "New-EntraUser": frozenset({"Password"}),
-    "Convert-EntraB2BToInternal": frozenset({"Password"}),
-}
-"""The parameters of standard functions that take a secret."""
+
+def secret_parameters() -> dict[str, frozenset[str]]:
+    """Of the standard functions those that take a secret, with the parameters that do."""
+    standard = gather(None)
+    found = {each.name: frozenset(one.name for one in each.parameters if one.secret) for each in standard}
+    return {name: secrets for name, secrets in found.items() if secrets}
 
 
 def publish_rules(environment: Mapping[str, str], worker_ids: tuple[str, ...] | None) -> PublishRules:
@@ -45,7 +47,7 @@ def publish_rules(environment: Mapping[str, str], worker_ids: tuple[str, ...] | 
         return True
 
     known = None if worker_ids is None else frozenset(worker_ids)
-    return PublishRules(secret_parameters=STANDARD_SECRETS, worker_ids=known, connection_is_allowed=is_allowed)
+    return PublishRules(secret_parameters=secret_parameters(), worker_ids=known, connection_is_allowed=is_allowed)
 
 
 def previews(environment: Mapping[str, str], clock: Clock) -> Preview:
