@@ -15,6 +15,7 @@ from devtools.postgres import PostgresServer
 from matoolkit.store.address import in_file
 from matoolkit.store.database import open_database
 from matoolkit.store.migrate import migrate
+from matoolkit.store.schema import metadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -132,3 +133,54 @@ def database(request: pytest.FixtureRequest) -> Database:
     fixture = {"sqlite": "sqlite_database", "postgresql": "postgres_database"}[request.param]
     found: Database = request.getfixturevalue(fixture)
     return found
+
+
+@pytest.fixture(scope="session")
+def kept_sqlite(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> Iterator[Database]:
+    """One SQLite database for many tests, each of which empties it, so that its statements stay ready."""
+    file = tmp_path_factory.mktemp("kept") / "matoolkit.db"
+    shutil.copyfile(migrated_file, file)
+    database = open_database(in_file(file), durable=False)
+    yield database
+    database.close()
+
+
+@pytest.fixture(scope="session")
+def kept_postgres(postgres_server: PostgresServer, migrated_postgres: str) -> Iterator[Database]:
+    """The same on PostgreSQL."""
+    database = open_database(postgres_server.create_database("kept", template=migrated_postgres))
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def emptied_sqlite(kept_sqlite: Database) -> Iterator[Database]:
+    """The kept SQLite database, with nothing in it."""
+    yield kept_sqlite
+    _empty(kept_sqlite)
+
+
+@pytest.fixture
+def emptied_postgres(kept_postgres: Database) -> Iterator[Database]:
+    """The kept PostgreSQL database, with nothing in it."""
+    yield kept_postgres
+    _empty(kept_postgres)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def kept_database(request: pytest.FixtureRequest) -> Database:
+    """As `database`, where no test changes the schema: many small tests on it are quicker."""
+    fixture = {"sqlite": "emptied_sqlite", "postgresql": "emptied_postgres"}[request.param]
+    found: Database = request.getfixturevalue(fixture)
+    return found
+
+
+def _empty(database: Database) -> None:
+    """Nothing is in any table; ids go on where they were, as they do in life."""
+    tables = [table.name for table in reversed(metadata.sorted_tables)]
+    with database.transaction() as tx:
+        if tx.dialect == "postgresql":
+            tx.connection.exec_driver_sql(f"TRUNCATE {', '.join(tables)}")
+        else:
+            for table in tables:
+                tx.connection.exec_driver_sql(f"DELETE FROM {table}")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.orchestrator.conftest import database, kept_postgres, kept_sqlite
 from tests.scheduler.town import Town
 
 if TYPE_CHECKING:
@@ -14,7 +13,10 @@ if TYPE_CHECKING:
 
     from matoolkit.store.database import Database
 
-__all__ = ["database", "kept_postgres", "kept_sqlite"]
+
+@pytest.fixture
+def database(kept_database: Database) -> Database:
+    return kept_database
 
 
 @pytest.fixture
@@ -26,12 +28,9 @@ def town(database: Database) -> Iterator[Town]:
 
 
 @pytest.fixture
-def small_town(kept_sqlite: Database) -> Iterator[Town]:
+def small_town(emptied_sqlite: Database) -> Iterator[Town]:
     """On SQLite only: for rules in which no database plays a part."""
-    from tests.orchestrator.conftest import empty
-
-    town = Town(kept_sqlite)
+    town = Town(emptied_sqlite)
     yield town
     town.check()
     town.bus.close()
-    empty(kept_sqlite)
