@@ -12,6 +12,8 @@ from typing import Any
 from matoolkit.api.app import create_app
 from matoolkit.api.asked import AutomationRequest, PublishRequest
 from matoolkit.hosts.api import ApiSettings
+from matoolkit.hosts.orchestrator import OrchestratorSettings
+from matoolkit.hosts.scheduler import SchedulerSettings
 from tests.api.test_access import ADMIN, ANYBODY, READER
 
 ROOT = Path(__file__).parents[2]
@@ -48,7 +50,10 @@ def test_every_route_is_listed_with_its_role() -> None:
 
 def test_every_setting_is_described() -> None:
     page = (ROOT / "docs/operations.md").read_text()
-    assert [each.name for each in ApiSettings.declared() if f"`{each.name}`" not in page] == []
+    declared = {
+        each.name for service in (ApiSettings, SchedulerSettings, OrchestratorSettings) for each in service.declared()
+    }
+    assert [each for each in sorted(declared) if f"`{each}`" not in page] == []
 
 
 def test_every_action_of_the_audit_is_described() -> None:

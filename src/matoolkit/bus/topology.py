@@ -66,12 +66,15 @@ class Topology(Struct, frozen=True):
 
 
 class Names(Struct, frozen=True):
-    """What the topics and the orchestrator's subscription are called here."""
+    """What the topics and the orchestrator's subscriptions are called here."""
 
     events: str = "orchestrator-events"
     jobs: str = "worker-jobs"
     results: str = "worker-results"
     orchestrator: str = "orchestrator"
+    """Its place at events."""
+    orchestrator_results: str = "orchestrator"
+    """Its place at results."""
 
     def topology(self, lock_duration: timedelta = timedelta(seconds=60)) -> Topology:
         """The three topics, and the orchestrator's place at events and results."""
@@ -79,7 +82,7 @@ class Names(Struct, frozen=True):
             topics=(TopicRule(self.events), TopicRule(self.jobs), TopicRule(self.results)),
             subscriptions=(
                 SubscriptionRule(self.events, self.orchestrator, lock_duration=lock_duration),
-                SubscriptionRule(self.results, self.orchestrator, lock_duration=lock_duration),
+                SubscriptionRule(self.results, self.orchestrator_results, lock_duration=lock_duration),
             ),
         )
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
-from matoolkit.cli.database import data_folder, database_option
+from matoolkit.cli.database import data_folder, shared_database_option
 
 
 @click.command()
-@database_option
+@shared_database_option
 def api(database_url: str | None) -> None:
     """Serve the admin API.
 
@@ -19,4 +21,4 @@ def api(database_url: str | None) -> None:
     from matoolkit.hosts.api import run
     from matoolkit.hosts.environment import environment
 
-    run(environment(), database_url, data_folder())
+    sys.exit(run(environment(), database_url, data_folder()))

@@ -29,6 +29,17 @@ def database_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def shared_database_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--database-url`, as the services have it that share a database with others: there is no default."""
+    return click.option(
+        "--database-url",
+        envvar="MATOOLKIT_DATABASE_URL",
+        show_envvar=True,
+        metavar="URL",
+        help="The database, as a SQLAlchemy URL.  [default: what the service's own setting says]",
+    )(command)
+
+
 def data_folder() -> Path:
     """The folder that `matoolkit` keeps its state in."""
     return Path(os.environ.get(DATA_VARIABLE) or DEFAULT_DATA)

@@ -31,6 +31,13 @@ SUBCOMMANDS: Mapping[str, Subcommand] = {
         "Check that a live database holds nothing that must not be; it is read, and nothing is changed.",
     ),
     "migrate": Subcommand("matoolkit.cli.migrate:migrate", "Bring a database's schema up to date."),
+    "orchestrator": Subcommand(
+        "matoolkit.cli.orchestrator:orchestrator",
+        "Turn what is due into jobs, and their results into what follows.",
+    ),
+    "scheduler": Subcommand(
+        "matoolkit.cli.scheduler:scheduler", "Find members in data sources, and start phases when they are due."
+    ),
     "simulate": Subcommand(
         "matoolkit.cli.simulate:simulate",
         "Live whole waves under a virtual clock, with faults drawn from seeds, and check that nothing is lost.",

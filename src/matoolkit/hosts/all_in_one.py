@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import os
-import socket
-from functools import partial
 from typing import TYPE_CHECKING
 
 from matoolkit.batches.announcing import Announcer
 from matoolkit.bus import EmbeddedBus, Names, Subscription, Topology
 from matoolkit.hosts.loops import Loops
-from matoolkit.hosts.sources import source_settings
-from matoolkit.hosts.ticking import Ticking
-from matoolkit.orchestrator import Orchestrator
-from matoolkit.scheduler import Scheduler
-from matoolkit.scheduler.sources import open_source
+from matoolkit.hosts.parts import OrchestratorPart, SchedulerPart
 from matoolkit.simulation.noop import NoopWorker
 
 if TYPE_CHECKING:
@@ -56,42 +50,34 @@ class AllInOne:
             self.bus.declare(tx, names.topology())
             self.bus.declare(tx, Topology(subscriptions=(everybody,)))
         self._jobs: Subscription = everybody.subscription
-        self.orchestrator = Orchestrator(database, self.bus, clock)
+        self._orchestrator = OrchestratorPart(database, self.bus, clock)
         self._noop = NoopWorker(self.bus, self._jobs, clock, function=function)
         self.worker = None if worker is None else worker(self.bus, everybody)
         """The real one, where the host has one; functions only pretend otherwise."""
-        self.scheduler = Scheduler(
+        self._scheduler = SchedulerPart(
             database,
-            self.announcer,
+            self.bus,
             clock,
-            sources or partial(open_source, settings=source_settings(os.environ)),
-            me=f"{socket.gethostname()}:{os.getpid()}",
+            topic=names.events,
+            environment=os.environ,
+            beat_seconds=beat_seconds,
             settings=scheduling,
+            sources=sources,
         )
-        self._ticking = Ticking(self.scheduler, beat_seconds)
         self._loops = Loops(look_again_seconds=look_again_seconds)
 
     def start(self) -> None:
         """Begin."""
-        orchestrator, bus, loops = self.orchestrator, self.bus, self._loops
-        full = orchestrator.settings.set_size
-        loops.consume("events", orchestrator.handle_events, bus, [orchestrator.events_subscription], full=full)
-        loops.consume("results", orchestrator.handle_results, bus, [orchestrator.results_subscription], full=full)
+        loops = self._loops
+        self._orchestrator.start(loops)
         if self.worker is None:
-            loops.consume("worker", self._noop.work, bus, [self._jobs])
+            loops.consume("worker", self._noop.work, self.bus, [self._jobs])
         else:
             loops.serve("worker", self.worker.run, self.worker.stop)
-        self._ticking.start(loops)
-        loops.every("reconcile", 15.0, self._tidy)
+        self._scheduler.start(loops)
 
     def stop(self) -> bool:
         """End, each part after what it is doing; whether all of them did."""
         stopped = self._loops.stop()
-        self.scheduler.step_down()
+        self._scheduler.stopped()
         return stopped
-
-    def _tidy(self) -> None:
-        self.orchestrator.drain()
-        self.orchestrator.reconcile()
-        with self.database.transaction() as tx:
-            self.bus.sweep(tx)

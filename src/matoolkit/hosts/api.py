@@ -22,14 +22,14 @@ from matoolkit.api.edge import RequestIdFilter
 from matoolkit.api.queues import BusQueues
 from matoolkit.api.sign_in import EntraSettings, entra_sign_in, local_sign_in
 from matoolkit.batches.announcing import Announcer
-from matoolkit.bus import EmbeddedBus, Names
 from matoolkit.clock import SystemClock
 from matoolkit.errors import MatoolkitError
 from matoolkit.hosts.api_parts import previews, publish_rules, releases
+from matoolkit.hosts.ending import told_to_end
+from matoolkit.hosts.loops import Loops
+from matoolkit.hosts.shared import Whereabouts, chosen_database, namespace, shared, workers
 from matoolkit.local_key import make_local_key
-from matoolkit.settings import Settings, defaulted, guid, https_address, names, optional, text, whole_number
-from matoolkit.store.database import open_database
-from matoolkit.store.migrate import require_current
+from matoolkit.settings import Secret, Settings, defaulted, guid, https_address, optional, text, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from matoolkit.api.publishing import PublishRules
     from matoolkit.api.sign_in import SignIn
-    from matoolkit.bus import Bus
+    from matoolkit.bus import Bus, Publisher
     from matoolkit.clock import Clock
     from matoolkit.store.database import Database
 
@@ -54,23 +54,20 @@ class CannotListen(MatoolkitError):
     """The API cannot listen at its address."""
 
 
-class NoDatabase(MatoolkitError):
-    """There is no database the API could work on."""
-
-
 class ApiSettings(Settings):
     """What the API is told by its environment."""
 
     service = "the admin API"
 
-    database = optional("AdminApi__SqlConnectionString", text)
+    database = optional("AdminApi__SqlConnectionString", Secret)
+    service_bus_namespace = optional("AdminApi__ServiceBusNamespace", namespace)
     host = optional("AdminApi__Host", text)
     port = defaulted("AdminApi__Port", whole_number(0, 65_535), 8080)
     instance = defaulted("AzureAd__Instance", https_address, "https://login.microsoftonline.com")
     tenant_id = optional("AzureAd__TenantId", guid)
     client_id = optional("AzureAd__ClientId", guid)
     audience = optional("AzureAd__Audience", text)
-    worker_ids = optional("Orchestrator__WorkerIds", names)
+    worker_ids = optional("Orchestrator__WorkerIds", workers)
 
     @property
     def entra(self) -> EntraSettings | None:
@@ -188,12 +185,22 @@ def sign_in(settings: ApiSettings, folder: Path) -> SignIn:
 
 
 def services(
-    database: Database, bus: Bus, clock: Clock, signing_in: SignIn, rules: PublishRules, **others: Any
+    database: Database,
+    bus: Bus,
+    clock: Clock,
+    signing_in: SignIn,
+    rules: PublishRules,
+    *,
+    publisher: Publisher | None = None,
+    **others: Any,
 ) -> Services:
-    """What the API works with; `others` are what it is handed of other parts."""
+    """What the API works with; `others` are what it is handed of other parts.
+
+    `publisher` is what it sends through where that is not the bus itself.
+    """
     return Services(
         database=database,
-        announcer=Announcer(bus),
+        announcer=Announcer(publisher or bus),
         clock=clock,
         sign_in=signing_in,
         new_id=lambda: uuid4().hex,
@@ -208,35 +215,36 @@ def server(found: Services, host: str, port: int) -> ApiServer:
     return ApiServer(create_app(found, time.perf_counter), host, port)
 
 
-def run(environment: Mapping[str, str], database_url: str | None, folder: Path) -> None:
-    """The API as a process of its own, until it is told to end."""
+def run(environment: Mapping[str, str], database_url: str | None, folder: Path) -> int:
+    """The API as a process of its own, until it is told to end; its exit code."""
     settings: ApiSettings = ApiSettings.read(environment)
     log_with_request_ids()
-    url = database_url or settings.database
-    if url is None:
-        raise NoDatabase(f"the admin API needs a database: set {ApiSettings.database.name} or MATOOLKIT_DATABASE_URL")
-    database = open_database(url)
-    try:
-        if database.dialect == "sqlite":
-            raise NoDatabase("SQLite serves one process, which is `matoolkit up`; for parts apart, take PostgreSQL")
-        require_current(database)
-        bus, clock = EmbeddedBus(database), SystemClock()
-        with database.transaction() as tx:
-            bus.declare(tx, Names().topology())
+    where = Whereabouts(
+        service=settings.service,
+        database_url=chosen_database(database_url, environment, settings.database),
+        database_setting=ApiSettings.database.name,
+        service_bus_namespace=settings.service_bus_namespace,
+    )
+    loops = Loops()
+    with told_to_end() as ending, shared(where) as together:
+        clock = SystemClock()
         found = services(
-            database,
-            bus,
+            together.database,
+            together.bus,
             clock,
             sign_in(settings, folder),
             publish_rules(environment, settings.worker_ids),
+            publisher=together.publisher,
             preview=previews(environment, clock),
-            release=releases(database, Announcer(bus)),
+            release=releases(together.database, Announcer(together.publisher)),
         )
         serving = server(found, *settings.address)
+        together.start(loops)
+        serving.start()
         log.info("the admin API listens at %s", serving.url)
-        serving.run()
-    finally:
-        database.close()
+        log.info("%s: the admin API ends after the requests under way", ending.wait())
+        stopped = [serving.stop(), loops.stop()]
+    return 0 if all(stopped) else 1
 
 
 def is_loopback(host: str) -> bool:

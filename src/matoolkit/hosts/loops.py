@@ -7,6 +7,7 @@ loudly and goes on as well, since a stopped loop would help nobody.
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import dataclass
 from threading import Event, Thread
 from typing import TYPE_CHECKING
@@ -90,12 +91,13 @@ class Loops:
         thread.start()
 
     def stop(self, timeout: float = 30.0) -> bool:
-        """Have every loop end after what it is doing; whether all of them did."""
+        """Have every loop end after what it is doing; whether all of them did in this time."""
         self._stopping.set()
         for wake in self._wakers:
             wake()
+        ends = time.monotonic() + timeout
         for thread in self._threads:
-            thread.join(timeout)
+            thread.join(max(0.0, ends - time.monotonic()))
         return not any(thread.is_alive() for thread in self._threads)
 
     def _run(self, loop: Loop) -> None:

@@ -1,0 +1,66 @@
+"""The scheduler as a process of its own; of several one leads, and another follows when that one falls silent."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from matoolkit.bus import Names
+from matoolkit.clock import SystemClock
+from matoolkit.hosts.durations import duration
+from matoolkit.hosts.log_lines import begin_logging, log_level
+from matoolkit.hosts.parts import SchedulerPart
+from matoolkit.hosts.service import serve
+from matoolkit.hosts.shared import Whereabouts, chosen_database, namespace, topic_name
+from matoolkit.scheduler import Settings as Rhythm
+from matoolkit.settings import Secret, Settings, defaulted, optional
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matoolkit.hosts.shared import Shared
+
+TICK, POLL_TICK = timedelta(minutes=5), timedelta(seconds=5)
+
+
+class SchedulerSettings(Settings):
+    """What a scheduler is told by its environment."""
+
+    service = "the scheduler"
+
+    database = optional("Scheduler__SqlConnectionString", Secret)
+    service_bus_namespace = optional("Scheduler__ServiceBusNamespace", namespace)
+    topic = defaulted("Scheduler__OrchestratorTopicName", topic_name, Names().events)
+    tick = defaulted("Scheduler__Tick", duration, TICK)
+    poll_tick = defaulted("Scheduler__PollTick", duration, POLL_TICK)
+    level = log_level
+
+    def whereabouts(self, database_url: str | Secret | None) -> Whereabouts:
+        """Where it finds what it shares with others."""
+        return Whereabouts(
+            service=self.service,
+            database_url=database_url,
+            database_setting=SchedulerSettings.database.name,
+            service_bus_namespace=self.service_bus_namespace,
+            names=Names(events=self.topic),
+        )
+
+
+def run(environment: Mapping[str, str], database_url: str | None) -> int:
+    """Schedule until told to end; the process's exit code."""
+    settings: SchedulerSettings = SchedulerSettings.read(environment)
+    begin_logging(settings.level)
+    where = chosen_database(database_url, environment, settings.database)
+
+    def make(found: Shared) -> SchedulerPart:
+        return SchedulerPart(
+            found.database,
+            found.publisher,
+            SystemClock(),
+            topic=settings.topic,
+            environment=environment,
+            beat_seconds=settings.poll_tick.total_seconds(),
+            settings=Rhythm(tick=settings.tick),
+        )
+
+    return serve(settings.whereabouts(where), make)

@@ -1,0 +1,50 @@
+"""A service as a process of its own: what it shares opened, its threads started, and ended when it is told to."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Protocol
+
+from matoolkit.hosts.ending import told_to_end
+from matoolkit.hosts.loops import Loops
+from matoolkit.hosts.shared import shared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from matoolkit.hosts.shared import Shared, Whereabouts
+
+log = logging.getLogger(__name__)
+
+_GRACE_SECONDS = 30.0
+
+
+class Part(Protocol):
+    """What the process is there for."""
+
+    def start(self, loops: Loops) -> None:
+        """Begin, in threads of its own."""
+
+    def stopped(self) -> None:
+        """What is to be done when its threads have ended."""
+
+
+def serve(where: Whereabouts, make: Callable[[Shared], Part]) -> int:
+    """Work until told to end; the process's exit code."""
+    with told_to_end() as ending, ExitStack() as closing:
+        found = closing.enter_context(shared(where))
+        loops = Loops()
+        found.start(loops)
+        part = make(found)
+        part.start(loops)
+        log.info("ready: %s works on %s", where.service, found.described)
+        said = ending.wait()
+        log.info("%s: %s ends after what it is doing", said, where.service)
+        stopped = loops.stop(_GRACE_SECONDS)
+        part.stopped()
+    if not stopped:
+        log.critical("%s did not end within %g seconds", where.service, _GRACE_SECONDS)
+        return 1
+    log.info("ended")
+    return 0
