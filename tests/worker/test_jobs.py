@@ -255,6 +255,20 @@ def test_one_that_does_not_is_set_aside_and_holds_nobody_up(workplace: Workplace
     assert dead.description
 
 
+@pytest.mark.parametrize("job_id", ["x" * 261_900, "a\\u0000b"], ids=["long", "nul"])
+@pytest.mark.parametrize("readable", [True, False])
+def test_a_job_that_no_result_can_be_made_of_is_set_aside_and_ends_nobody(
+    workplace: Workplace, job_id: str, *, readable: bool
+) -> None:
+    fields = '"batchId":1,"workerId":"w","functionName":"Do-It","parameters":{},' if readable else ""
+    workplace.send_bodies((f'{{"jobId":"{job_id}",{fields}"correlationData":{{"stepExecutionId":5}}}}', "whatever"))
+    workplace.send(workplace.job())
+    with workplace.working(doing(lambda: None)):
+        assert workplace.result().status == "success"
+    (dead,) = workplace.dead()
+    assert dead.reason == "NoResult"
+
+
 def test_keys_in_any_case_are_read(workplace: Workplace) -> None:
     body = encode(workplace.job()).replace('"functionName"', '"FunctionName"').replace('"batchId"', '"batch_id"')
     workplace.send_bodies((body, None))

@@ -224,7 +224,11 @@ class Worker:
             self._parcel.dead.append(DeadJob(message, UNREADABLE, why))
             return
         run = Run(message, job, now, now)
-        self._runner.refuse(run, unreadable(why))
+        try:
+            self._runner.refuse(run, unreadable(why))
+        except Exception:
+            # What it says of itself cannot be sent on. `_report` sets the job aside.
+            log.exception("%.200s: no result could be made", job.job_id)
         self.held.add([run])
         self._report(run)
 
@@ -234,7 +238,7 @@ class Worker:
             await self._runner.run(run)
         except BaseException:
             # No result is better than no worker: `_report` sets the job aside.
-            log.exception("%s: no result could be made", run.job.job_id)
+            log.exception("%.200s: no result could be made", run.job.job_id)
         self._report(run)
         if run.lingers and run.thread is not None:
             run.thread.add_done_callback(lambda _: self._tell(self._leave, run))
