@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
@@ -55,8 +56,10 @@ class Connection:
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": "matoolkit"},
-            trust_env=True,
+            # Else it looks into `.netrc` before each request, and a password there gets in the token's way.
+            trust_env=False,
         )
+        self._proxies: dict[str, str | None] = {}
 
     async def close(self) -> None:
         """Let go of all connections."""
@@ -64,11 +67,13 @@ class Connection:
 
     async def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Reply:
         """Send a request and read the answer; an error says whether the tenant may have acted, and is never retried."""
-        host = urlsplit(url).hostname
+        host = urlsplit(url).hostname or ""
+        if host not in self._proxies:
+            self._proxies[host] = proxy_to(url)
         try:
             # What is encoded stays as it is encoded: an identifier never becomes part of the path.
             async with self.session.request(
-                method, _encoded(url), headers=headers, data=body, allow_redirects=False
+                method, _encoded(url), headers=headers, data=body, allow_redirects=False, proxy=self._proxies[host]
             ) as answer:
                 return Reply(answer.status, answer.headers, await _bounded(answer))
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
@@ -77,6 +82,14 @@ class Connection:
             raise ConnectionLost(
                 f"the connection to {host} broke before its answer was there: {_reason(error)}"
             ) from error
+
+
+def proxy_to(url: str) -> str | None:
+    """The proxy on the way to an address, if this machine's settings name one: HTTPS_PROXY, NO_PROXY."""
+    parts = urlsplit(url)
+    if proxy_bypass(parts.hostname or ""):
+        return None
+    return getproxies().get(parts.scheme)
 
 
 async def _bounded(answer: aiohttp.ClientResponse) -> bytes:

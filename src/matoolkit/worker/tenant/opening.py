@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from matoolkit.worker.tenant.connection import Connection, Limits
+from matoolkit.worker.tenant.connection import Connection, Limits, proxy_to
 from matoolkit.worker.tenant.exchange import Exchange
 from matoolkit.worker.tenant.graph import Graph
 from matoolkit.worker.tenant.sign_in import SignIn
@@ -57,7 +57,7 @@ def open_tenant(
     """
     addresses = addresses or TenantAddresses()
     connection = Connection(tls, limits)
-    sign_in = SignIn(identity, connection.session, surroundings.clock)
+    sign_in = SignIn(identity, connection.session, surroundings.clock, proxy_to(identity.authority))
     return TenantClients(
         Graph(addresses.graph, connection, sign_in, surroundings),
         Exchange(addresses.exchange, identity.tenant_id, connection, sign_in, surroundings),

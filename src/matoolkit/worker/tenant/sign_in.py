@@ -63,8 +63,11 @@ class _Token:
 class SignIn:
     """Tokens for the tenant's services, each had once however many ask."""
 
-    def __init__(self, identity: Identity, session: aiohttp.ClientSession, clock: Clock) -> None:
+    def __init__(
+        self, identity: Identity, session: aiohttp.ClientSession, clock: Clock, proxy: str | None = None
+    ) -> None:
         self._identity = identity
+        self._proxies = {} if proxy is None else {"https": proxy}
         self._session = session
         self._clock = clock
         self._tokens: dict[str, _Token] = {}
@@ -146,6 +149,7 @@ class SignIn:
             "disable_instance_discovery": not identity.is_public_cloud,
             "transport": AioHttpTransport(session=self._session, session_owner=False),
             "retry_total": _RETRIES,
+            "proxies": self._proxies,
         }
         if identity.pfx is not None:
             return CertificateCredential(
