@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import sqlite3
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from schemathesis.checks import CHECKS, load_all_checks
 from schemathesis.generation import GenerationMode
 
+from matoolkit.hosts.api_parts import previews, releases
 from tests.api.live import upload
-from tests.api.people import csv, step
+from tests.api.people import csv, runbook, step
+from tests.api.test_writing import park
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.api.live import Live
 
 load_all_checks()
@@ -28,18 +34,30 @@ _HELD_TO = [
     "response_headers_conformance",
 ]
 _EXAMPLES = 12
+_SOAK_EXAMPLES = 400
+_ROLES = ["Admin", "Admin", "Reader", ""]
 _OPERATIONS = 25
 
 
 @pytest.fixture(scope="module")
-def live(live_sqlite: Live) -> Live:
-    """With something of everything in it."""
+def live(live_sqlite: Live, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    """With something of everything in it, and everything that a service of its own is handed."""
+    people = tmp_path_factory.mktemp("source") / "people.db"
+    with closing(sqlite3.connect(people)) as made:
+        made.execute("CREATE TABLE people (Key TEXT)")
+    object.__setattr__(
+        live_sqlite.services, "preview", previews({"SQL_WAVES": f"sqlite:///{people}"}, live_sqlite.clock)
+    )
+    object.__setattr__(live_sqlite.services, "release", releases(live_sqlite.database, live_sqlite.services.announcer))
     live_sqlite.publish("wave")
     batch = live_sqlite.create("wave", "anna", "ben")["batchId"]
     live_sqlite.post(f"/api/batches/{batch}/advance")
     live_sqlite.settle()
     live_sqlite.batch("cleo", init=True, on_member_removed=[step("forget")])
-    return live_sqlite
+    park(live_sqlite, '{"messageType":"phase-due"}')
+    yield live_sqlite
+    object.__setattr__(live_sqlite.services, "preview", None)
+    object.__setattr__(live_sqlite.services, "release", None)
 
 
 @pytest.fixture(scope="module")
@@ -51,31 +69,76 @@ def test_all_of_it_is_described(described: Any) -> None:
     assert len(list(described.get_all_operations())) == _OPERATIONS
 
 
-@pytest.mark.parametrize("number", range(_OPERATIONS))
-@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=lambda mode: mode.value)
-def test_it_does_what_it_says(live: Live, described: Any, number: int, mode: GenerationMode) -> None:
-    operation = sorted(described.get_all_operations(), key=lambda each: each.ok().label)[number].ok()
+def fuzz(live: Live, operation: Any, mode: GenerationMode, *, examples: int, repeatable: bool) -> None:
+    """Ask for all kinds of things: made up, or with what is really there put into them."""
     checks = [CHECKS.get_one(name) for name in _HELD_TO]
-    token = live.token("Admin")
+    live.publish("wave")
+    tokens = {role: live.token(*role.split()) for role in _ROLES}
+    batches = [each["id"] for each in live.get("/api/batches?limit=100")["batches"]]
+    members = [each["id"] for each in live.get(f"/api/batches/{batches[-1]}/members")["members"]]
+    dead = [each["id"] for each in live.get("/api/dead-letters")["messages"]]
 
-    @given(case=operation.as_strategy(generation_mode=mode))
+    @given(case=operation.as_strategy(generation_mode=mode), choose=st.data())
     @settings(
-        max_examples=_EXAMPLES,
+        max_examples=examples,
         deadline=None,
         database=None,
-        derandomize=True,
+        derandomize=repeatable,
         phases=[Phase.explicit, Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    def ask(case: Any) -> None:
+    def ask(case: Any, choose: Any) -> None:
+        def one_of(values: list[Any]) -> Any:
+            return choose.draw(st.sampled_from(values))
+
+        there = {"name": ["wave", "WAVE"], "version": [1, 2], "batch_id": batches, "member_id": members}
+        there["message_id"] = dead
+        if one_of([True, False]):
+            found = {name: one_of(there[name]) for name in case.path_parameters or {}}
+            case.path_parameters = {**(case.path_parameters or {}), **found}
+        body = case.body
+        if isinstance(body, dict) and one_of([True, False]):
+            if "yamlContent" in body:
+                case.body = {**body, "name": "wave", "yamlContent": runbook("wave")}
+            elif "file" in body:
+                case.body = {**body, "file": csv(f"p{one_of(list(range(30)))}"), "runbookName": "wave"}
+        token = tokens[one_of(_ROLES)]
         answer = case.call(
             base_url=live.server.url, session=live.session, headers={"Authorization": f"Bearer {token}"}, timeout=30
         )
+        statuses.add(answer.status_code)
         case.validate_response(answer, checks=checks)
 
+    statuses: set[int] = set()
     # Of what takes nothing there is nothing that could be wrong.
     with suppress(Unsatisfiable):
         ask()
+    if statuses:
+        print(operation.label, mode.value, sorted(statuses))
+
+
+def operation(described: Any, number: int) -> Any:
+    return sorted(described.get_all_operations(), key=lambda each: each.ok().label)[number].ok()
+
+
+every_operation = pytest.mark.parametrize("number", range(_OPERATIONS))
+both_ways = pytest.mark.parametrize(
+    "mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=lambda mode: mode.value
+)
+
+
+@every_operation
+@both_ways
+def test_it_does_what_it_says(live: Live, described: Any, number: int, mode: GenerationMode) -> None:
+    fuzz(live, operation(described, number), mode, examples=_EXAMPLES, repeatable=True)
+
+
+@pytest.mark.soak
+@every_operation
+@both_ways
+def test_it_does_what_it_says_for_long(live: Live, described: Any, number: int, mode: GenerationMode) -> None:
+    """Other requests each time; a failure prints the one that led to it."""
+    fuzz(live, operation(described, number), mode, examples=_SOAK_EXAMPLES, repeatable=False)
 
 
 def test_answers_with_something_in_them_are_as_described(live: Live) -> None:

@@ -132,7 +132,7 @@ async def get_automation(services: Work, _who: Anybody, name: RunbookName) -> Au
     "/api/runbooks/{name}/automation",
     summary="Switch a runbook's automation on or off",
     response_model=AutomationAnswer,
-    responses=errors(404, 413),
+    responses=errors(404, 409, 413),
     openapi_extra=json_body(AutomationRequest),
 )
 async def put_automation(request: Request, services: Work, who: Admin, name: RunbookName) -> Response:
@@ -153,7 +153,7 @@ async def put_automation(request: Request, services: Work, who: Admin, name: Run
     "/api/runbooks/{name}/query/preview",
     summary="Run a runbook's query",
     response_model=PreviewAnswer,
-    responses=errors(404),
+    responses=errors(404, 409),
     openapi_extra=no_body(),
 )
 async def preview_query(request: Request, services: Work, who: Admin, name: RunbookName) -> Response:
