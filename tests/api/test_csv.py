@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import tracemalloc
 import zipfile
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from tests.api.live import upload
 from tests.api.people import csv, runbook, step
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from matoolkit.runbooks import Runbook
     from tests.api.live import Live
 
@@ -139,6 +142,9 @@ def test_everything_that_is_wrong_is_told_at_once_with_its_row() -> None:
         (HEADER + b'ben,o"pen,x\r\n', "row 2: a quote stands alone"),
         (HEADER + b"anna,,x\rben,,y\r\n", "row 2: a carriage return stands alone"),
         (b"a," * 1_000_000 + b"b\r\n", "longer than 1,000,000 bytes"),
+        (b"," * 999_990 + b"\r\n", "row 1: 999,991 columns, where 1,000 is the limit"),
+        (HEADER + b"," * 999_990 + b"\r\n", "row 2: 999,991 cells, where the header has 3"),
+        (csv("anna").decode().encode("utf-16-le"), "row 1: holds a NUL byte"),
         (b",".join(b"c%d" % each for each in range(1_001)) + b"\r\n", "1,001 columns, where 1,000 is the limit"),
         (b'Key,Start,"' + b"x\r\n" * 400_000, "row 1: a cell is longer than 131,072 characters, or a quote before it"),
         (HEADER + b'"x\r\n",' * 200_000, "row 2: longer than 1,000,000 bytes, or a quote was never closed"),
@@ -197,6 +203,30 @@ def test_a_file_of_50_mb_and_one_byte_is_refused_and_its_sender_hears_why(live: 
     for content in (largest + b"x", largest * 2):
         answer = create(live, content, name)
         assert (answer.status_code, answer.json()["errors"]) == (400, ["the file is larger than 50 MB"])
+
+
+@pytest.mark.parametrize("megabytes", [49, 60])
+def test_a_large_file_goes_to_disk_and_not_to_memory(live: Live, megabytes: int) -> None:
+    field = b'--b\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n'
+    name = live.publish().encode()
+
+    def sent() -> Iterator[bytes]:
+        yield field % (b"runbookName", b"") + name + b"\r\n" + field % (b"file", b'; filename="people.csv"') + HEADER
+        piece = b"x" * 100 + b",\r\n"
+        for _ in range(megabytes * 16):
+            yield piece * (64 * 1024 // len(piece))
+        yield b"\r\n--b--\r\n"
+
+    headers = {"Content-Type": "multipart/form-data; boundary=b"}
+    tracemalloc.start()
+    try:
+        answer = live.call("POST", "/api/batches", data=sent(), headers=headers)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert answer.status_code == 400
+    assert ("larger than 50 MB" in answer.text) == (megabytes > 50)
+    assert most < 8 * 1024 * 1024
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,12 @@ def fuzz(live: Live, operation: Any, mode: GenerationMode, *, examples: int, rep
         def one_of(values: list[Any]) -> Any:
             return choose.draw(st.sampled_from(values))
 
-        there = {"name": ["wave", "WAVE"], "version": [1, 2], "batch_id": batches, "member_id": members}
+        there: dict[str, list[Any]] = {
+            "name": ["wave", "WAVE"],
+            "version": [1, 2],
+            "batch_id": batches,
+            "member_id": members,
+        }
         there["message_id"] = dead
         if one_of([True, False]):
             found = {name: one_of(there[name]) for name in case.path_parameters or {}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -318,6 +319,28 @@ def test_a_query_that_fails_is_told(live: Live, previewing: dict[str, Any]) -> N
     previewing[name] = QueryFailed("no such table: people")
     error = live.error("POST", f"/api/runbooks/{name}/query/preview", 400)
     assert error == f"the query of runbook '{name}' failed: no such table: people"
+
+
+def test_a_source_that_hangs_is_given_up_and_holds_nobody_up(live: Live, previewing: dict[str, Any]) -> None:
+    name, other, gate = live.publish(), live.publish(), threading.Event()
+    previewing[other] = QueryPreview(0, [], [], [])
+
+    class Hanging:
+        def __getattr__(self, _name: str) -> Any:
+            assert gate.wait(30)
+            return 0
+
+    previewing[name] = Hanging()
+    object.__setattr__(live.services, "preview_seconds", 0.2)
+    try:
+        for _ in range(6):
+            error = live.error("POST", f"/api/runbooks/{name}/query/preview", 503)
+            assert error == "the data source has not answered for 0.2 seconds"
+        object.__setattr__(live.services, "preview_seconds", 30.0)
+        assert live.post(f"/api/runbooks/{other}/query/preview")["rowCount"] == 0
+    finally:
+        gate.set()
+        object.__setattr__(live.services, "preview_seconds", 180.0)
 
 
 def test_where_there_are_no_sources_there_is_no_preview(live: Live) -> None:

@@ -9,6 +9,7 @@ import anyio
 import anyio.to_thread
 from anyio import CapacityLimiter
 
+from matoolkit.api.errors import Unavailable
 from matoolkit.api.publishing import PublishRules
 
 if TYPE_CHECKING:
@@ -75,11 +76,19 @@ class Services:
     release: Release | None = None
     threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(12))
     preview_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
+    preview_seconds: float = 180.0
+    """When to give up on a source that has not even kept its own time limit."""
 
     async def run(self, work: Callable[[], Given], *, slowly: bool = False) -> Given:
         """Do what blocks, in a thread; what may take long does not take the threads of the others."""
-        limiter = self.preview_threads if slowly else self.threads
-        return await anyio.to_thread.run_sync(work, limiter=limiter)
+        if not slowly:
+            return await anyio.to_thread.run_sync(work, limiter=self.threads)
+        try:
+            with anyio.fail_after(self.preview_seconds):
+                # The thread that hangs is left behind, and its place goes to the next one.
+                return await anyio.to_thread.run_sync(work, limiter=self.preview_threads, abandon_on_cancel=True)
+        except TimeoutError:
+            raise Unavailable(f"the data source has not answered for {self.preview_seconds:g} seconds") from None
 
     async def read(self, look: Callable[[Transaction], Given]) -> Given:
         """Look something up."""
