@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import ProgrammingError
 
 from matoolkit.bus import EmbeddedBus, Names, Topology
+from matoolkit.bus.errors import SubscriptionNotFound
 from matoolkit.clock import SystemClock
 from matoolkit.errors import MatoolkitError
 from matoolkit.hosts.health_address import HealthAddress
+from matoolkit.hosts.service_bus import ServiceBusAddress
 from matoolkit.hosts.worker_host import Manner, WorkerHost
 from matoolkit.store.address import described, parsed
 from matoolkit.store.database import open_database
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from types import FrameType
 
-    from matoolkit.bus import SubscriptionRule
+    from matoolkit.bus import Bus, SubscriptionRule
     from matoolkit.clock import Clock
     from matoolkit.hosts.worker_host import Tenant
     from matoolkit.worker.credentials import Credential
@@ -213,32 +215,48 @@ def _credential(settings: WorkerSettings, identity: object | None, clock: Clock)
     return vault_certificate(settings.key_vault_name or "", settings.cert_name or "", identity, clock.now())
 
 
-def _bus(settings: WorkerSettings, closing: ExitStack) -> tuple[EmbeddedBus, SubscriptionRule, str]:
+def _bus(settings: WorkerSettings, closing: ExitStack) -> tuple[Bus, SubscriptionRule, str]:
     """The bus, this worker's place at it, and what it is called."""
-    if settings.database_url is None:
-        raise StartFailed(
-            "Azure Service Bus cannot be used yet; set MATOOLKIT_DATABASE_URL to the PostgreSQL database that holds"
-            " the topics, and leave SERVICE_BUS_NAMESPACE out"
-        )
-    address = parsed(settings.database_url.reveal())
+    names = Names()
+    rule = names.worker(settings.worker_id)
+    if settings.uses_service_bus:
+        return _service_bus(settings, names, rule, closing), rule, "Azure Service Bus"
+    address = parsed("" if settings.database_url is None else settings.database_url.reveal())
     if address.get_backend_name() == "sqlite":
         raise StartFailed("SQLite serves a single process; a worker of its own needs PostgreSQL")
     database = open_database(address)
     closing.callback(database.close)
     bus = EmbeddedBus(database)
     closing.callback(bus.close)
-    names = Names()
-    rule = names.worker(settings.worker_id)
     try:
-        with bus.transaction() as tx:
-            bus.declare(tx, names.topology())
-            bus.declare(tx, Topology(subscriptions=(rule,)))
+        _declare(bus, names, rule)
     except ProgrammingError as error:
         raise StartFailed(
             f"{described(address)} has no bus that this role may use: run `matoolkit migrate` there, and let the role"
             " read and write the tables whose names begin with bus_, and use their sequences"
         ) from error
     return bus, rule, described(address)
+
+
+def _service_bus(settings: WorkerSettings, names: Names, rule: SubscriptionRule, closing: ExitStack) -> Bus:
+    """The bus, looked at: a worker without a subscription would wait for ever."""
+    address = ServiceBusAddress(settings.service_bus_namespace, settings.service_bus_connection_string)
+    bus = address.open(SystemClock(), names, (settings.worker_id,))
+    closing.callback(bus.disconnect)
+    _declare(bus, names, rule)
+    try:
+        bus.wait([rule.subscription], 0)
+    except SubscriptionNotFound as error:
+        raise StartFailed(
+            f"{error}: deploy infra/automation/cloud-worker for {settings.worker_id}, which makes it"
+        ) from error
+    return bus
+
+
+def _declare(bus: Bus, names: Names, rule: SubscriptionRule) -> None:
+    with bus.transaction() as tx:
+        bus.declare(tx, names.topology())
+        bus.declare(tx, Topology(subscriptions=(rule,)))
 
 
 def _tenant(settings: WorkerSettings, credential: Credential, concealer: Concealer, _: object) -> Tenant:

@@ -62,6 +62,7 @@ class WorkerSettings(FunctionSettings):
     target_tenant_id = required("TARGET_TENANT_ID", _tenant, "the tenant that people move to")
     app_id = required("APP_ID", guid, "the app registration in the target tenant")
     service_bus_namespace = optional("SERVICE_BUS_NAMESPACE", _namespace)
+    service_bus_connection_string = optional("SERVICE_BUS_CONNECTION_STRING", Secret)
     key_vault_name = optional("KEY_VAULT_NAME", _vault)
     database_url = optional("MATOOLKIT_DATABASE_URL", Secret)
     cert_name = optional("CERT_NAME", matching(r"[A-Za-z0-9-]{1,127}", "the name of a certificate in the key vault"))
@@ -88,16 +89,25 @@ class WorkerSettings(FunctionSettings):
 
     def own_secrets(self) -> list[str]:
         """What is to be seen nowhere."""
-        return [each.reveal() for each in (self.app_cert_password, self.app_client_secret) if each is not None]
+        given = (self.app_cert_password, self.app_client_secret, self.service_bus_connection_string)
+        return [each.reveal() for each in given if each is not None]
+
+    @property
+    def uses_service_bus(self) -> bool:
+        """Whether the jobs come from Azure Service Bus, and not from a database."""
+        return self.service_bus_namespace is not None or self.service_bus_connection_string is not None
 
     def _contradictions(self) -> Iterator[str]:
-        if self.database_url is None and self.service_bus_namespace is None:
+        if self.database_url is None and not self.uses_service_bus:
             yield (
                 "SERVICE_BUS_NAMESPACE is missing: the jobs come from there; or from the database that"
                 " MATOOLKIT_DATABASE_URL names, where no Service Bus is used"
             )
-        if self.database_url is not None and self.service_bus_namespace is not None:
-            yield "SERVICE_BUS_NAMESPACE and MATOOLKIT_DATABASE_URL cannot both be set: jobs come from one of them"
+        if self.database_url is not None and self.uses_service_bus:
+            name = "SERVICE_BUS_NAMESPACE" if self.service_bus_namespace else "SERVICE_BUS_CONNECTION_STRING"
+            yield f"{name} and MATOOLKIT_DATABASE_URL cannot both be set: jobs come from one of them"
+        if self.service_bus_namespace is not None and self.service_bus_connection_string is not None:
+            yield "SERVICE_BUS_NAMESPACE and SERVICE_BUS_CONNECTION_STRING cannot both be set: they name the same thing"
         if self.cert_name is None and self.app_cert_path is None and self.app_client_secret is None:
             yield f"{CREDENTIALS} is missing: the worker signs in to the target tenant with it"
         if self.cert_name is not None and self.key_vault_name is None:

@@ -123,6 +123,9 @@ class Entities:
         with translating(entity):
             try:
                 yield self._links.administration()
+            except BusDenied:
+                self._denied_until = self._clock.now().timestamp() + _DENIED_SECONDS
+                raise
             except BusError:
                 raise
             except Exception as error:

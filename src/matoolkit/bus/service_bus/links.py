@@ -20,6 +20,7 @@ from azure.servicebus.exceptions import (
     ServiceBusServerBusyError,
 )
 
+from matoolkit.bus.errors import BusDenied
 from matoolkit.bus.service_bus.translation import translating
 
 if TYPE_CHECKING:
@@ -132,6 +133,8 @@ class Links:
             from azure.servicebus.management import ServiceBusAdministrationClient
 
             settings = self.settings
+            if settings.is_emulator:
+                raise BusDenied("the SDK cannot manage the entities of an emulator")
             if settings.connection_string:
                 self._administration = ServiceBusAdministrationClient.from_connection_string(settings.connection_string)
             else:

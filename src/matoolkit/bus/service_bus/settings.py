@@ -8,6 +8,7 @@ from matoolkit.bus.errors import BusError
 from matoolkit.bus.topology import Topology
 
 _SUFFIX = ".servicebus.windows.net"
+_EMULATOR = "usedevelopmentemulator=true"
 
 
 class NoNamespace(BusError):
@@ -45,3 +46,9 @@ class ServiceBusSettings(Struct, frozen=True, kw_only=True):
         if not self.namespace or "." in self.namespace or ":" in self.namespace:
             return self.namespace
         return self.namespace + _SUFFIX
+
+    @property
+    def is_emulator(self) -> bool:
+        """Whether it is Service Bus's emulator, which is reached without TLS and managed by its own configuration."""
+        parts = (self.connection_string or "").replace(" ", "").lower().split(";")
+        return _EMULATOR in parts

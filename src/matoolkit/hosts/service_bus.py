@@ -1,0 +1,90 @@
+"""Azure Service Bus for a process: where it is, the bus on it, and the relay that takes there what is published.
+
+Every process that publishes has a relay of its own: whatever one of them left behind, the others send.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from matoolkit.bus import Names, Topology
+from matoolkit.bus.errors import BusError
+from matoolkit.bus.outbox import Outbox
+from matoolkit.bus.relay import Relay
+from matoolkit.bus.service_bus import ServiceBusSettings, open_service_bus
+from matoolkit.hosts.loops import Loop
+from matoolkit.settings import Secret, optional
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matoolkit.bus.service_bus.bus import ServiceBus
+    from matoolkit.clock import Clock
+    from matoolkit.hosts.loops import Loops
+    from matoolkit.store.database import Database
+
+log = logging.getLogger(__name__)
+
+connection_string = optional("SERVICE_BUS_CONNECTION_STRING", Secret)
+"""The setting, as every service has it: in place of a namespace, for development and for tests."""
+
+_RESTS_SECONDS = 1.0
+"""How long what another process left behind may lie before this one looks for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceBusAddress:
+    """A namespace, and how to sign in there: by managed identity, or with the key in a connection string."""
+
+    namespace: str | None = None
+    connection_string: Secret | None = None
+
+    def __bool__(self) -> bool:
+        return self.namespace is not None or self.connection_string is not None
+
+    def settings(self, names: Names, worker_ids: Sequence[str]) -> ServiceBusSettings:
+        """What the bus is told, with what infrastructure made for who may not ask."""
+        found = names.topology()
+        workers = tuple(names.worker(each) for each in worker_ids)
+        return ServiceBusSettings(
+            namespace=self.namespace,
+            connection_string=None if self.connection_string is None else self.connection_string.reveal(),
+            known=Topology(found.topics, (*found.subscriptions, *workers)),
+        )
+
+    def open(
+        self, clock: Clock, names: Names, worker_ids: Sequence[str] = (), outbox: Outbox | None = None
+    ) -> ServiceBus:
+        """The bus; nothing is connected before it is used."""
+        return open_service_bus(self.settings(names, worker_ids), clock, outbox)
+
+
+class RelayedBus:
+    """The bus of a process with a database: what is published goes through the outbox, and a relay takes it there."""
+
+    def __init__(
+        self, address: ServiceBusAddress, database: Database, clock: Clock, names: Names, worker_ids: Sequence[str] = ()
+    ) -> None:
+        outbox = Outbox(clock)
+        self.bus = address.open(clock, names, worker_ids, outbox)
+        self.relay = Relay(database, outbox, self.bus, clock)
+
+    def start(self, loops: Loops) -> None:
+        """Have the relay at work in a thread of its own."""
+        loops.start(Loop("relay", self.relay.work, partial(self.relay.rest, _RESTS_SECONDS)))
+        loops.on_stop(self.relay.wake)
+
+    def send(self) -> None:
+        """Send what there is, for who has no threads; what cannot be sent now stays where it is."""
+        try:
+            while self.relay.work():
+                pass
+        except BusError as error:
+            log.warning("what was published is sent later: %s", error)
+
+    def close(self) -> None:
+        """Give back what is locked, and close every link."""
+        self.bus.disconnect()
