@@ -27,6 +27,7 @@ from matoolkit.errors import MatoolkitError
 from matoolkit.hosts.api_parts import previews, publish_rules, releases
 from matoolkit.hosts.ending import told_to_end
 from matoolkit.hosts.loops import Loops
+from matoolkit.hosts.service_bus import ServiceBusAddress, connection_string
 from matoolkit.hosts.shared import Whereabouts, chosen_database, namespace, shared, workers
 from matoolkit.local_key import make_local_key
 from matoolkit.settings import Secret, Settings, defaulted, guid, https_address, optional, text, whole_number
@@ -61,6 +62,7 @@ class ApiSettings(Settings):
 
     database = optional("AdminApi__SqlConnectionString", Secret)
     service_bus_namespace = optional("AdminApi__ServiceBusNamespace", namespace)
+    service_bus_connection_string = connection_string
     host = optional("AdminApi__Host", text)
     port = defaulted("AdminApi__Port", whole_number(0, 65_535), 8080)
     instance = defaulted("AzureAd__Instance", https_address, "https://login.microsoftonline.com")
@@ -223,7 +225,7 @@ def run(environment: Mapping[str, str], database_url: str | None, folder: Path) 
         service=settings.service,
         database_url=chosen_database(database_url, environment, settings.database),
         database_setting=ApiSettings.database.name,
-        service_bus_namespace=settings.service_bus_namespace,
+        service_bus=ServiceBusAddress(settings.service_bus_namespace, settings.service_bus_connection_string),
     )
     loops = Loops()
     with told_to_end() as ending, shared(where) as together:

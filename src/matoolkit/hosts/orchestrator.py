@@ -9,6 +9,7 @@ from matoolkit.clock import SystemClock
 from matoolkit.hosts.log_lines import begin_logging, log_level
 from matoolkit.hosts.parts import OrchestratorPart
 from matoolkit.hosts.service import serve
+from matoolkit.hosts.service_bus import ServiceBusAddress, connection_string
 from matoolkit.hosts.shared import Whereabouts, chosen_database, namespace, topic_name, workers
 from matoolkit.orchestrator import Settings as Manner
 from matoolkit.settings import Secret, Settings, defaulted, optional
@@ -28,6 +29,7 @@ class OrchestratorSettings(Settings):
 
     database = optional("Orchestrator__SqlConnectionString", Secret)
     service_bus_namespace = optional("Orchestrator__ServiceBusNamespace", namespace)
+    service_bus_connection_string = connection_string
     events_topic = defaulted("Orchestrator__OrchestratorEventsTopicName", topic_name, _NAMES.events)
     events_subscription = defaulted("Orchestrator__OrchestratorSubscriptionName", topic_name, _NAMES.orchestrator)
     jobs_topic = defaulted("Orchestrator__WorkerJobsTopicName", topic_name, _NAMES.jobs)
@@ -55,7 +57,7 @@ class OrchestratorSettings(Settings):
             service=self.service,
             database_url=database_url,
             database_setting=OrchestratorSettings.database.name,
-            service_bus_namespace=self.service_bus_namespace,
+            service_bus=ServiceBusAddress(self.service_bus_namespace, self.service_bus_connection_string),
             names=Names(
                 events=self.events_topic,
                 jobs=self.jobs_topic,

@@ -11,6 +11,7 @@ from matoolkit.hosts.durations import duration
 from matoolkit.hosts.log_lines import begin_logging, log_level
 from matoolkit.hosts.parts import SchedulerPart
 from matoolkit.hosts.service import serve
+from matoolkit.hosts.service_bus import ServiceBusAddress, connection_string
 from matoolkit.hosts.shared import Whereabouts, chosen_database, namespace, topic_name
 from matoolkit.scheduler import Settings as Rhythm
 from matoolkit.settings import Secret, Settings, defaulted, optional
@@ -30,6 +31,7 @@ class SchedulerSettings(Settings):
 
     database = optional("Scheduler__SqlConnectionString", Secret)
     service_bus_namespace = optional("Scheduler__ServiceBusNamespace", namespace)
+    service_bus_connection_string = connection_string
     topic = defaulted("Scheduler__OrchestratorTopicName", topic_name, Names().events)
     tick = defaulted("Scheduler__Tick", duration, TICK)
     poll_tick = defaulted("Scheduler__PollTick", duration, POLL_TICK)
@@ -41,7 +43,7 @@ class SchedulerSettings(Settings):
             service=self.service,
             database_url=database_url,
             database_setting=SchedulerSettings.database.name,
-            service_bus_namespace=self.service_bus_namespace,
+            service_bus=ServiceBusAddress(self.service_bus_namespace, self.service_bus_connection_string),
             names=Names(events=self.topic),
         )
 

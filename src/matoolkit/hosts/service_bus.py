@@ -15,6 +15,7 @@ from matoolkit.bus.errors import BusError
 from matoolkit.bus.outbox import Outbox
 from matoolkit.bus.relay import Relay
 from matoolkit.bus.service_bus import ServiceBusSettings, open_service_bus
+from matoolkit.errors import MatoolkitError
 from matoolkit.hosts.loops import Loop
 from matoolkit.settings import Secret, optional
 
@@ -35,12 +36,23 @@ _RESTS_SECONDS = 1.0
 """How long what another process left behind may lie before this one looks for it."""
 
 
+class TwoNamespaces(MatoolkitError):
+    """Service Bus is named in two ways."""
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceBusAddress:
     """A namespace, and how to sign in there: by managed identity, or with the key in a connection string."""
 
     namespace: str | None = None
     connection_string: Secret | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse to be in two places."""
+        if self.namespace is not None and self.connection_string is not None:
+            raise TwoNamespaces(
+                "SERVICE_BUS_CONNECTION_STRING cannot be set beside a namespace: they name the same thing"
+            )
 
     def __bool__(self) -> bool:
         return self.namespace is not None or self.connection_string is not None

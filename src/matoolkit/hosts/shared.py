@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from matoolkit.bus import EmbeddedBus, Names, Topology
+from matoolkit.clock import SystemClock
 from matoolkit.errors import MatoolkitError
+from matoolkit.hosts.service_bus import RelayedBus, ServiceBusAddress
 from matoolkit.settings import Secret, Unusable, matching, names
 from matoolkit.store.database import open_database
 from matoolkit.store.migrate import require_current
@@ -42,10 +44,6 @@ class NoDatabase(MatoolkitError):
     """There is no database that a process could share with others."""
 
 
-class NoBus(MatoolkitError):
-    """There is no bus that a process could share with others."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whereabouts:
     """Where a service finds what it shares, as its settings and its options say."""
@@ -55,7 +53,8 @@ class Whereabouts:
     database_url: str | Secret | None
     database_setting: str
     """What is to be set when there is no database."""
-    service_bus_namespace: str | None = None
+    service_bus: ServiceBusAddress = field(default_factory=ServiceBusAddress)
+    """Empty: topics are kept in the database."""
     names: Names = field(default_factory=Names)
     worker_ids: tuple[str, ...] = ()
     """Workers whose jobs are to wait for them, though they were never started."""
@@ -72,9 +71,24 @@ class Shared:
     """For who only sends: what is published is written beside the rows it speaks of."""
     described: str
     """The bus as people know it, for the log."""
+    relayed: RelayedBus | None = None
+    """The bus once more, where it is not in the database."""
 
     def start(self, loops: Loops) -> None:
-        """Begin what has to go on beside a process that publishes; on a bus in the database that is nothing."""
+        """Begin what has to go on beside a process that publishes: a relay, for a bus that is not in the database."""
+        if self.relayed is not None:
+            self.relayed.start(loops)
+
+    def relay(self) -> None:
+        """Send what was published and not sent, for who has no loops."""
+        if self.relayed is not None:
+            self.relayed.send()
+
+    def close(self) -> None:
+        """End every wait, and leave a bus that is elsewhere."""
+        self.bus.close()
+        if self.relayed is not None:
+            self.relayed.close()
 
 
 def chosen_database(option: str | None, environment: Mapping[str, str], setting: Secret | None) -> str | Secret | None:
@@ -92,7 +106,7 @@ def shared(where: Whereabouts) -> Iterator[Shared]:
         try:
             yield found
         finally:
-            found.bus.close()
+            found.close()
     finally:
         database.close()
 
@@ -110,11 +124,9 @@ def shared_database(where: Whereabouts) -> Database:
 
 
 def _on_the_bus(where: Whereabouts, database: Database) -> Shared:
-    if where.service_bus_namespace is not None:
-        raise NoBus(
-            f"{where.service} cannot use Azure Service Bus yet: leave its ServiceBusNamespace out, and topics are kept"
-            " in the database"
-        )
+    if where.service_bus:
+        relayed = RelayedBus(where.service_bus, database, SystemClock(), where.names, where.worker_ids)
+        return Shared(database, relayed.bus, relayed.bus, "Azure Service Bus", relayed)
     bus = EmbeddedBus(database)
     places = tuple(where.names.worker(each) for each in where.worker_ids)
     with database.transaction() as tx:

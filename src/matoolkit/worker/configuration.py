@@ -106,8 +106,6 @@ class WorkerSettings(FunctionSettings):
         if self.database_url is not None and self.uses_service_bus:
             name = "SERVICE_BUS_NAMESPACE" if self.service_bus_namespace else "SERVICE_BUS_CONNECTION_STRING"
             yield f"{name} and MATOOLKIT_DATABASE_URL cannot both be set: jobs come from one of them"
-        if self.service_bus_namespace is not None and self.service_bus_connection_string is not None:
-            yield "SERVICE_BUS_NAMESPACE and SERVICE_BUS_CONNECTION_STRING cannot both be set: they name the same thing"
         if self.cert_name is None and self.app_cert_path is None and self.app_client_secret is None:
             yield f"{CREDENTIALS} is missing: the worker signs in to the target tenant with it"
         if self.cert_name is not None and self.key_vault_name is None:
