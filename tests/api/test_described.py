@@ -36,7 +36,7 @@ _HELD_TO = [
 _EXAMPLES = 12
 _SOAK_EXAMPLES = 400
 _ROLES = ["Admin", "Admin", "Reader", ""]
-_OPERATIONS = 25
+_OPERATIONS = 29
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +154,7 @@ def test_answers_with_something_in_them_are_as_described(live: Live) -> None:
     live.settle()
     made = live.post(f"/api/batches/{batch}/members", files=upload(csv("dora")))
     assert made["addedCount"] == 1
+    member = live.get(f"/api/batches/{batch}/members")["members"][0]["id"]
     for path, template in (
         ("/api/runbooks", None),
         (f"/api/runbooks/{name}", "/api/runbooks/{name}"),
@@ -162,6 +163,10 @@ def test_answers_with_something_in_them_are_as_described(live: Live) -> None:
         ("/api/batches", None),
         (f"/api/batches/{batch}", "/api/batches/{batch_id}"),
         (f"/api/batches/{batch}/members", "/api/batches/{batch_id}/members"),
+        (f"/api/batches/{batch}/members/{member}", "/api/batches/{batch_id}/members/{member_id}"),
+        (f"/api/batches/{batch}/failures", "/api/batches/{batch_id}/failures"),
+        ("/api/members?key=anna", "/api/members"),
+        ("/api/status", None),
         (f"/api/batches/{batch}/phases?counts=true", "/api/batches/{batch_id}/phases"),
         (f"/api/batches/{batch}/steps", "/api/batches/{batch_id}/steps"),
         ("/api/audit", None),

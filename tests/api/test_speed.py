@@ -73,6 +73,8 @@ def test_lists_answer_in_under_50_ms_while_a_wave_runs(live: Live) -> None:
     one = f"/api/batches/{batch}"
     paths = ["/api/runbooks", "/api/batches", one, f"{one}/members", f"{one}/phases", f"{one}/steps"]
     paths += [f"{one}/steps?status=failed", f"{one}/steps?status=dispatched", "/api/dead-letters", "/api/audit"]
+    paths += ["/api/status", f"{one}/failures", "/api/members?key=p77@example.test", f"/api/runbooks/{name}/versions"]
+    paths += [f"{one}/phases?counts=true", f"{one}/members?status=active&limit=1000"]
     loops, worker = Loops(), NoopWorker(live.bus, live.worker_place.subscription, live.clock)
     loops.consume("events", live.orchestrator.handle_events, live.bus, [live.orchestrator.events_subscription])
     loops.consume("results", live.orchestrator.handle_results, live.bus, [live.orchestrator.results_subscription])

@@ -17,11 +17,13 @@ from matoolkit.store import (
     locking,
     member_lists,
     members,
+    overview,
     phases,
     places,
     roster,
     sequences,
     stuck,
+    whereabouts,
 )
 from matoolkit.store.address import in_file
 from matoolkit.store.database import open_database
@@ -145,6 +147,20 @@ def looked_at(crowd: Crowd) -> dict[str, Hot]:
         "members' removals": Hot(lists.OPEN_REMOVALS, IDS, [(number,) for number in range(1, 200)]),
         "members by state": Hot(batch_lists.MEMBERS_BY_STATUS, IDS, [(crowd.batch,)]),
         "removals that are held": Hot(batch_lists.HELD, parameters={"batch": crowd.batch}),
+        **{
+            f"failures alike, of a {kind}": Hot(each, parameters={"batch": crowd.batch, "size": 100})
+            for kind, each in overview.FAILURES.items()
+        },
+        "where a person is": Hot(
+            whereabouts.PLACES, parameters={"key": "user7@example.test", "before": 2**62, "skip": 0, "size": 20}
+        ),
+        "a member closely": Hot(whereabouts.MEMBER, parameters={"batch": crowd.batch, "member": 17}),
+        "a member's history": Hot(whereabouts.STEPS, parameters={"member": 17}),
+        "what was undone of a member's": Hot(whereabouts.ROLLBACKS, parameters={"member": 17}),
+        "what was done as a member left": Hot(whereabouts.REMOVALS, parameters={"member": 17}),
+        "held removals everywhere": Hot(overview.HELD, parameters={"size": 50}),
+        "phases to come": Hot(overview.NEXT_PHASES, parameters={"size": 50}),
+        "workers that are named by open steps": Hot(overview.WAITED_FOR),
         "keys that a batch has": Hot(places.OF_KEYS, roster.KEYS, keys, {"batch": crowd.batch}),
     }
 

@@ -15,7 +15,7 @@ from matoolkit import __version__
 from matoolkit.api.documentation import document, page
 from matoolkit.api.edge import Edge
 from matoolkit.api.errors import ApiError
-from matoolkit.api.routes import batches, members, operations, runbooks
+from matoolkit.api.routes import batches, members, operations, overview, runbooks
 from matoolkit.api.sign_in import KeysUnavailable
 from matoolkit.batches.refusals import NoSuchBatch, NoSuchMember, NotYet, Refusal, WrongState
 from matoolkit.bus.errors import BusError
@@ -48,7 +48,7 @@ def create_app(services: Services, seconds: Callable[[], float]) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.services = services
-    for each in (runbooks, batches, members, operations):
+    for each in (runbooks, batches, members, overview, operations):
         app.include_router(each.router)
     described = document(app)
     html = page(described)

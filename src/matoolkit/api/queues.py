@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from matoolkit.bus import Names
@@ -11,8 +12,10 @@ from matoolkit.bus.topology import WORKER_ID
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from matoolkit.bus import Bus
+    from matoolkit.bus import Bus, Subscription
     from matoolkit.store.database import Transaction
+
+_SILENT_AFTER = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,10 @@ class Queue:
     running: int
     oldest: datetime | None
 
+    def is_silent(self, now: datetime) -> bool:
+        """Whether jobs have been waiting for long and none is being run."""
+        return bool(self.waiting and not self.running and self.oldest and now - self.oldest > _SILENT_AFTER)
+
 
 class Queues(Protocol):
     """Knows the workers' queues."""
@@ -32,6 +39,9 @@ class Queues(Protocol):
 
     def listeners(self, tx: Transaction) -> frozenset[str] | None:
         """The workers that have a place at the jobs; nothing when there is one that serves every id."""
+
+    def all(self, tx: Transaction) -> dict[str | None, Queue]:
+        """What lies before each worker that has a place; no id stands for one that serves every id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +56,21 @@ class BusQueues:
         there = {each.name: each for each in self.bus.subscriptions(tx, self.names.jobs)}
         for rule in (self.names.worker(worker_id), self.names.worker(None)):
             if rule.name in there:
-                depth = self.bus.depth(tx, there[rule.name])
-                return Queue(depth.ready + depth.scheduled, depth.locked, depth.oldest_enqueued_at)
+                return self._queue(tx, there[rule.name])
         return None
 
     def listeners(self, tx: Transaction) -> frozenset[str] | None:
         """By the filters of the jobs' subscriptions."""
         return self.bus.listeners(tx, self.names.jobs, WORKER_ID)
+
+    def all(self, tx: Transaction) -> dict[str | None, Queue]:
+        """Every subscription of the jobs, by the id in its name."""
+        own = self.names.worker("").name
+        return {
+            each.name.removeprefix(own) if each.name.startswith(own) else None: self._queue(tx, each)
+            for each in self.bus.subscriptions(tx, self.names.jobs)
+        }
+
+    def _queue(self, tx: Transaction, subscription: Subscription) -> Queue:
+        depth = self.bus.depth(tx, subscription)
+        return Queue(depth.ready + depth.scheduled, depth.locked, depth.oldest_enqueued_at)

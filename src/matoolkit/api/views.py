@@ -16,17 +16,21 @@ from matoolkit.api.answers import (
     StepAnswer,
     VersionSummary,
 )
+from matoolkit.api.overview_answers import ExecutionAnswer, WorkerAnswer
 from matoolkit.store.batch_lists import member_count
 from matoolkit.store.states import PhaseStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from pydantic import BaseModel
 
+    from matoolkit.api.queues import Queue
     from matoolkit.store.batch_lists import BatchItem, PhaseItem
     from matoolkit.store.member_lists import MemberItem, StepItem
     from matoolkit.store.runbooks import RunbookItem
+    from matoolkit.store.whereabouts import Execution
 
 
 def _same_fields(kind: type[BaseModel], row: msgspec.Struct, **others: Any) -> dict[str, Any]:
@@ -108,3 +112,29 @@ def _fields(text: str | None) -> dict[str, Any] | None:
         return None
     decoded = msgspec.json.decode(text)
     return decoded if isinstance(decoded, dict) else None
+
+
+def execution(row: Execution, waiting: Mapping[int, str], *, with_data: bool) -> ExecutionAnswer:
+    """A step closely; parameters and results only for who may see people's data."""
+    parameters = _fields(row.params_json) if with_data else None
+    result = msgspec.json.decode(row.result_json) if with_data and row.result_json is not None else None
+    own = _same_fields(ExecutionAnswer, row.step, waiting_for=waiting.get(row.step.id))
+    return ExecutionAnswer(
+        **own,
+        generation=row.generation,
+        undoes=row.undoes,
+        rollback_name=row.rollback_name,
+        parameters=parameters,
+        result=result,
+    )
+
+
+def worker(worker_id: str | None, queue: Queue, now: datetime) -> WorkerAnswer:
+    """What lies before a worker."""
+    return WorkerAnswer(
+        worker_id=worker_id,
+        waiting=queue.waiting,
+        running=queue.running,
+        oldest_since=queue.oldest,
+        is_silent=queue.is_silent(now),
+    )

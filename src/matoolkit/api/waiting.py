@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from matoolkit.store import member_lists
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from matoolkit.store.batch_lists import BatchItem, PhaseItem
     from matoolkit.store.database import Transaction
     from matoolkit.store.member_lists import MemberItem, StepItem
-
-_SILENT_AFTER = timedelta(minutes=5)
 
 
 @dataclass
@@ -57,7 +55,7 @@ class Waiting:
             return None
         if batch.is_manual:
             return f"an operator, to advance it to phase '{pending.phase_name}'"
-        return f"phase '{pending.phase_name}', due {_at(pending.due_at)}"
+        return f"phase '{pending.phase_name}', due {at(pending.due_at)}"
 
     def of_phases(self) -> dict[int, str]:
         """What phases wait for that have not ended."""
@@ -71,7 +69,7 @@ class Waiting:
             elif phase.status == PhaseStatus.PENDING and self.batch.status in _BEFORE_PHASES:
                 found[phase.id] = self.of_batch() or "init"
             elif phase.status == PhaseStatus.PENDING and not self.batch.is_manual:
-                found[phase.id] = f"its time, {_at(phase.due_at)}"
+                found[phase.id] = f"its time, {at(phase.due_at)}"
             elif phase.status == PhaseStatus.PENDING:
                 before = "an operator, to advance the batch"
                 found[phase.id] = before if phase is first and not self._running() else "the phases before it"
@@ -80,7 +78,7 @@ class Waiting:
     def of_members(self, members: Sequence[MemberItem]) -> dict[int, str]:
         """What members wait for."""
         active = [each.id for each in members if each.status == MemberStatus.ACTIVE]
-        at = member_lists.first_open_steps(self.tx, active)
+        where = member_lists.first_open_steps(self.tx, active)
         others = [each.id for each in members if each.status != MemberStatus.COMPLETED]
         rollbacks, removals = member_lists.open_sequences(self.tx, others)
         found: dict[int, str] = {}
@@ -94,7 +92,7 @@ class Waiting:
                 returning = "the steps of its last leaving to end" if member.status == MemberStatus.ACTIVE else None
                 text = returning or f"the steps of its leaving, at '{removals[member.id]}'"
             elif member.status == MemberStatus.ACTIVE:
-                text = self._of_active(member, at.get(member.id))
+                text = self._of_active(member, where.get(member.id))
             if text is not None:
                 found[member.id] = text
         return found
@@ -129,6 +127,17 @@ class Waiting:
                 before = step
         return found
 
+    def of_sequences(self, executions: Sequence[tuple[int | None, StepItem]]) -> dict[int, str]:
+        """What steps of rollbacks or leavings wait for, each with its sequence: for the one before it in there."""
+        found: dict[int, str] = {}
+        before: dict[int | None, str] = {}
+        for sequence, step in executions:
+            if step.status in OPEN_EXECUTION:
+                own = self._of_step(step) if sequence not in before else f"step '{before[sequence]}' before it"
+                found[step.id] = own
+                before[sequence] = step.step_name
+        return found
+
     def _of_active(self, member: MemberItem, step: StepItem | None) -> str | None:
         if member.removal_held_at is not None:
             return "an operator: it is missing from the source, and its removal is held"
@@ -148,27 +157,27 @@ class Waiting:
         pending = self._pending()
         if pending is None:
             return None
-        return f"phase '{pending.phase_name}'" + (f", due {_at(pending.due_at)}" if pending.due_at else "")
+        return f"phase '{pending.phase_name}'" + (f", due {at(pending.due_at)}" if pending.due_at else "")
 
     def _of_step(self, step: StepItem) -> str:
         if step.job_out:
             return self._of_worker(step)
         if step.status == ExecutionStatus.POLLING:
-            return f"the next question about it, at {_at(step.poll_check_at)}"
+            return f"the next question about it, at {at(step.poll_check_at)}"
         if step.retry_after is not None:
-            return f"another try, at {_at(step.retry_after)}"
+            return f"another try, at {at(step.retry_after)}"
         if self.queues is not None and self._queue(step.worker_id) is None:
             return f"worker '{step.worker_id}', which was never started here"
         return "its job to be sent"
 
     def _of_worker(self, step: StepItem) -> str:
         named = f"worker '{step.worker_id}'"
-        since = f"job {step.job_id}, sent {_at(step.dispatched_at)}"
+        since = f"job {step.job_id}, sent {at(step.dispatched_at)}"
         queue = self._queue(step.worker_id)
         if queue is None:
             return f"{named} ({since})"
-        if queue.waiting and not queue.running and queue.oldest and self.now - queue.oldest > _SILENT_AFTER:
-            return f"{named}, which is silent: {queue.waiting} jobs wait, the first since {_at(queue.oldest)} ({since})"
+        if queue.is_silent(self.now):
+            return f"{named}, which is silent: {queue.waiting} jobs wait, the first since {at(queue.oldest)} ({since})"
         return f"{named}, with {queue.waiting} jobs waiting and {queue.running} running ({since})"
 
     def _queue(self, worker_id: str) -> Queue | None:
@@ -193,5 +202,6 @@ class Waiting:
 _BEFORE_PHASES = (BatchStatus.DETECTED, BatchStatus.INIT_DISPATCHED)
 
 
-def _at(moment: datetime | None) -> str:
+def at(moment: datetime | None) -> str:
+    """A moment as texts of the API name it."""
     return "a time not known" if moment is None else f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

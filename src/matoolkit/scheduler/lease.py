@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matoolkit.clock import Clock
     from matoolkit.store.database import Database, Transaction
 
-NAME: Final = "scheduler"
+NAME: Final = leases.SCHEDULER
 
 
 @dataclass(frozen=True, slots=True)

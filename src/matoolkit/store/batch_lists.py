@@ -10,7 +10,7 @@ from sqlalchemy import Boolean, ColumnElement, Integer, String, bindparam, cast,
 
 from matoolkit.store.locking import IDS
 from matoolkit.store.schema import batch_members, batches, phase_executions, runbooks, step_executions
-from matoolkit.store.states import MemberStatus
+from matoolkit.store.states import OPEN_BATCH, MemberStatus
 from matoolkit.store.types import UtcDateTime
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class PhaseItem(msgspec.Struct, frozen=True):
 
 _b, _m, _p, _s = batches.c, batch_members.c, phase_executions.c, step_executions.c
 _start: Any = _b.batch_start_time
-_COLUMNS = (
+COLUMNS = (
     _b.id,
     runbooks.c.name,
     runbooks.c.version,
@@ -73,7 +73,7 @@ _COLUMNS = (
     _b.cancelled_by,
     _b.rerunning_init_version,
 )
-_READ = select(*_COLUMNS).join(runbooks, runbooks.c.id == _b.runbook_id)
+_READ = select(*COLUMNS).join(runbooks, runbooks.c.id == _b.runbook_id)
 _named: ColumnElement[str] = bindparam("named", type_=String)
 _state: ColumnElement[str] = bindparam("state", type_=String)
 # PostgreSQL asks what type a parameter is that is only compared with NULL.
@@ -87,6 +87,7 @@ _FILTER = (
 )
 ONE = _READ.where(_b.id == bindparam("batch"))
 LIST = _READ.where(*_FILTER, _b.id < bindparam("before")).order_by(_b.id.desc()).offset(_skip).limit(_size)
+STILL_OPEN = _READ.where(_b.status.in_(OPEN_BATCH)).order_by(_b.id).limit(_size)
 COUNT = select(func.count()).select_from(batches).where(*_FILTER)
 MEMBERS_BY_STATUS = select(
     IDS.c.id,
@@ -140,6 +141,11 @@ def page(
     given: dict[str, Any] = {"named": runbook, "state": status, "manual": manual}
     total = int(tx.execute(COUNT, **given).scalar_one())
     return [BatchItem(*row) for row in tx.execute(LIST, **given, before=before, skip=skip, size=size)], total
+
+
+def still_open(tx: Transaction, size: int) -> list[BatchItem]:
+    """Batches that have not ended, the oldest first."""
+    return [BatchItem(*row) for row in tx.execute(STILL_OPEN, size=size)]
 
 
 def members_by_status(tx: Transaction, ids: Sequence[int]) -> dict[int, dict[str, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import BindParameter, ColumnElement, Select, bindparam, delete, exists, insert, select, update
 from sqlalchemy.ext.compiler import compiles
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from sqlalchemy.sql.compiler import SQLCompiler
 
     from matoolkit.store.database import Transaction
+
+
+SCHEDULER: Final = "scheduler"
+"""The lease of the one scheduler that ticks."""
 
 
 class _DatabaseTime(FunctionElement[Any]):

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import BigInteger, ColumnElement, Integer, Select, String, bindparam, func, literal, or_, select
+from sqlalchemy import BigInteger, ColumnElement, Integer, Select, String, bindparam, func, literal, null, or_, select
 
 from matoolkit.store.guards import checked
 from matoolkit.store.locking import IDS
@@ -82,7 +82,7 @@ class StepItem(msgspec.Struct, frozen=True):
 _m, _p, _s, _i = batch_members.c, phase_executions.c, step_executions.c, init_executions.c
 _after: ColumnElement[int] = bindparam("after", type_=BigInteger)
 _skip, _size = bindparam("skip", type_=Integer), bindparam("size", type_=Integer)
-_MEMBERS = select(
+MEMBER_COLUMNS = (
     _m.id,
     _m.member_key,
     _m.status,
@@ -98,13 +98,15 @@ _MEMBERS = select(
     _m.data_json,
     _m.worker_data_json,
 )
+_MEMBERS = select(*MEMBER_COLUMNS)
 
 
 def _paged(statement: Select[Any], column: ColumnElement[int]) -> Select[Any]:
     return statement.where(column > _after).order_by(column).offset(_skip).limit(_size)
 
 
-def _step_columns(table: Table, *places: Any) -> tuple[Any, ...]:
+def step_columns(table: Table, *places: Any) -> tuple[Any, ...]:
+    """The columns of a `StepItem`; `places` are its phase, the phase's name, its member and the member's key."""
     c = table.c
     return (
         c.id,
@@ -125,7 +127,8 @@ def _step_columns(table: Table, *places: Any) -> tuple[Any, ...]:
         c.completed_at,
         c.error_message,
         c.on_failure,
-        c.rollback_status,
+        # Rollbacks and leavings are not undone themselves.
+        c.get("rollback_status", null()),
         c.runbook_version,
     )
 
@@ -139,7 +142,7 @@ MEMBER_IS_THERE = select(_m.id).where(_m.id == bindparam("member"), _of_batch)
 MEMBER_BY_KEY = select(_m.id).where(_m.member_key_folded == bindparam("key"), _of_batch)
 
 _STEPS = (
-    select(*_step_columns(step_executions, _p.id, _p.phase_name, _m.id, _m.member_key))
+    select(*step_columns(step_executions, _p.id, _p.phase_name, _m.id, _m.member_key))
     .join(phase_executions, _p.id == _s.phase_execution_id)
     .join(batch_members, _m.id == _s.batch_member_id)
 )
@@ -188,7 +191,7 @@ FIRST_OPEN = _STEPS.join(
     .scalar_subquery(),
 )
 INIT_STEPS = (
-    select(*_step_columns(init_executions, literal(None), literal(None), literal(None), literal(None)))
+    select(*step_columns(init_executions, literal(None), literal(None), literal(None), literal(None)))
     .where(_i.batch_id == bindparam("batch"))
     .order_by(_i.runbook_version, _i.step_index)
 )

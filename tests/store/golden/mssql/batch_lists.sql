@@ -10,6 +10,13 @@ WHERE (:named IS NULL OR batches.runbook_name_folded = :named) AND (:state IS NU
  OFFSET :skip ROWS
  FETCH FIRST :size ROWS ONLY;
 
+-- STILL_OPEN
+SELECT batches.id, runbooks.name, runbooks.version, coalesce(batches.batch_start_time, batches.started_at) AS coalesce_1, batches.status, batches.is_manual, batches.created_by, batches.current_phase, batches.detected_at, batches.loaded_at, batches.init_dispatched_at, batches.started_at, batches.completed_at, batches.cancelled_by, batches.rerunning_init_version
+FROM batches JOIN runbooks ON runbooks.id = batches.runbook_id
+WHERE batches.status IN ('detected', 'init_dispatched', 'active') ORDER BY batches.id
+ OFFSET 0 ROWS
+ FETCH FIRST :size ROWS ONLY;
+
 -- COUNT
 SELECT count(*) AS count_1
 FROM batches
