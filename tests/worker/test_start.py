@@ -19,13 +19,15 @@ from matoolkit.cli.main import main
 from matoolkit.hosts import worker as host
 from matoolkit.hosts.health_address import HealthAddress
 from matoolkit.settings import BadSettings
+from matoolkit.simulation.tenant import TENANT_ID
 from matoolkit.worker.credentials import BadCredential, Certificate, read_certificate
+from tests.worker.processes import SECRET, shared_tenant, tenant_settings
 
 if TYPE_CHECKING:
     from matoolkit.store.database import Database
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-PLANTED = "Planted-Secret-31"
+PLANTED = SECRET
 EFFECTS = Path(__file__).parent / "effects"
 
 
@@ -56,10 +58,8 @@ def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture
 def settings(postgres_database: Database) -> dict[str, str]:
     return {
+        **tenant_settings(shared_tenant()),
         "WORKER_ID": "worker-01",
-        "TARGET_TENANT_ID": "contoso.onmicrosoft.com",
-        "APP_ID": "00000000-0000-0000-0000-000000000002",
-        "APP_CLIENT_SECRET": PLANTED,
         "MATOOLKIT_DATABASE_URL": postgres_database.engine.url.render_as_string(hide_password=False),
         "HEALTH_CHECK_PORT": "0",
     }
@@ -123,6 +123,42 @@ def test_a_database_that_serves_a_single_process(settings: dict[str, str]) -> No
     assert "SQLite serves a single process" in refused(settings | {"MATOOLKIT_DATABASE_URL": "sqlite:///x.db"})
 
 
+def test_a_tenant_that_does_not_let_it_in(settings: dict[str, str]) -> None:
+    told = refused(settings | {"APP_CLIENT_SECRET": "some-other-secret"})
+    assert "tenant clients (phase 6 of 8): the worker, as application 00000000-" in told
+    assert "AADSTS7000215" in told
+    assert "some-other-secret" not in told
+
+
+def test_a_tenant_that_is_not_there(settings: dict[str, str]) -> None:
+    told = refused(settings | {"AUTHORITY_URL": "https://localhost:1"})
+    assert "tenant clients (phase 6 of 8): the worker cannot sign in at https://localhost:1" in told
+
+
+def test_a_tenant_that_is_not_trusted(settings: dict[str, str]) -> None:
+    told = refused(settings | {"TENANT_CA_PATH": ""})
+    assert "tenant clients (phase 6 of 8)" in told
+    assert "its certificate is not trusted" in told
+    assert "TENANT_CA_PATH" in told
+
+
+def test_a_file_of_authorities_that_holds_none(settings: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("nothing of the kind")
+    told = refused(settings | {"TENANT_CA_PATH": str(tmp_path / "ca.pem")})
+    assert "tenant clients (phase 6 of 8): TENANT_CA_PATH:" in told
+    assert "holds no certificates" in told
+
+
+def test_a_tenant_without_exchange_is_a_tenant(
+    settings: dict[str, str], caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    (tmp_path / "custom_functions").mkdir()
+    (tmp_path / "custom_functions" / "broken.py").write_text("raise ValueError")
+    with caplog.at_level(logging.INFO):
+        refused(settings | {"EXCHANGE_BASE_URL": "https://exchange.example"})
+    assert "for Microsoft Graph; not for Exchange Online: the worker, as application" in caplog.text
+
+
 def test_a_module_that_cannot_be_loaded(settings: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "broken.py").write_text("import nothing_like_this")
@@ -149,7 +185,7 @@ def test_what_went_well_says_a_line(settings: dict[str, str], caplog: pytest.Log
     assert lines[0] == "[1/8] configuration: worker worker-01, up to 2 jobs at a time"
     assert lines[2] == "[3/8] sign-in identity: not needed: nothing of Azure is used"
     assert lines[3] == "[4/8] certificate: client secret (a certificate is the better choice)"
-    assert lines[-1].startswith("[6/8] tenant clients")
+    assert lines[-1] == f"[6/8] tenant clients: signed in to {TENANT_ID} for Microsoft Graph and Exchange Online"
     assert PLANTED not in caplog.text
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import ssl
 import time
 from contextlib import asynccontextmanager
 from secrets import SystemRandom
@@ -11,18 +12,23 @@ from typing import TYPE_CHECKING
 
 from matoolkit.clock import SystemClock
 from matoolkit.worker.credentials import Certificate
+from matoolkit.worker.errors import WorkerFailure
 from matoolkit.worker.running import Services
 from matoolkit.worker.secrets import EnvironmentSecrets, KeptSecrets, key_vault_secrets
 from matoolkit.worker.tenant import Identity, Patience, Surroundings, TenantAddresses, open_tenant
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import AsyncIterator, Mapping
+    from pathlib import Path
 
     from matoolkit.worker.concealing import Concealer
     from matoolkit.worker.configuration import WorkerSettings
     from matoolkit.worker.credentials import Credential
     from matoolkit.worker.ports import SecretResolver
+
+
+class BadCertificateAuthority(WorkerFailure):
+    """The file of certificate authorities cannot be used."""
 
 
 @asynccontextmanager
@@ -34,9 +40,9 @@ async def tenant_services(
     tls: ssl.SSLContext | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Services]:
-    """The tenant that the settings name, for as long as a worker runs; asked only when a function does.
+    """The tenant that the settings name, for as long as a worker runs; asked only when somebody does.
 
-    `tls` is what to trust where that is not what the system trusts.
+    `tls` is what to trust where that is not what the system and the settings do.
     """
     clock = SystemClock()
     surroundings = Surroundings(
@@ -52,14 +58,32 @@ async def tenant_services(
         _who(settings, credential),
         surroundings,
         addresses=TenantAddresses(settings.graph_base_url, settings.exchange_base_url),
-        tls=tls,
+        tls=tls or _trust(settings.tenant_ca_path),
     )
     try:
         async with _secrets(settings, os.environ if environment is None else environment) as secrets:
             kept = KeptSecrets(secrets, clock, concealer.add_own)
-            yield Services(graph=tenant.graph, exchange=tenant.exchange, secrets=kept)
+            yield Services(
+                graph=tenant.graph,
+                exchange=tenant.exchange,
+                secrets=kept,
+                sign_in=tenant.begin,
+                complaints=tenant.complaints,
+            )
     finally:
         await tenant.close()
+
+
+def _trust(ca_file: Path | None) -> ssl.SSLContext | None:
+    """Whom the system trusts, and who is in the file besides."""
+    if ca_file is None:
+        return None
+    context = ssl.create_default_context()
+    try:
+        context.load_verify_locations(ca_file)
+    except (ssl.SSLError, OSError) as error:
+        raise BadCertificateAuthority(f"TENANT_CA_PATH: {ca_file} holds no certificates as PEM") from error
+    return context
 
 
 def _who(settings: WorkerSettings, credential: Credential) -> Identity:

@@ -5,12 +5,14 @@ The main thread only waits for signals, so that they are heeded whatever functio
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import signal
 import sys
 import time
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
@@ -101,8 +103,8 @@ def run(
             bus, rule, where = _bus(settings, closing)
             say(f"jobs for {settings.worker_id} come from {where}")
         with boot.phase("tenant clients") as say:
-            opened = (tenant or _tenant)(settings, credential, concealer, identity)
-            say(f"tenant {settings.target_tenant_id}")
+            opener = partial(tenant or _tenant, settings, credential, concealer, identity)
+            say(f"signed in to {settings.target_tenant_id} for {asyncio.run(_signed_in(opener))}")
         with boot.phase("functions") as say:
             registry = registered(settings)
             say(f"{len(registry)} functions")
@@ -113,7 +115,7 @@ def run(
                 idle_seconds=settings.idle_timeout_seconds,
                 grace_seconds=settings.shutdown_grace_seconds,
             )
-            host = WorkerHost(bus, rule, registry, clock, manner=manner, tenant=lambda: opened, concealer=concealer)
+            host = WorkerHost(bus, rule, registry, clock, manner=manner, tenant=opener, concealer=concealer)
             address = HealthAddress(settings.health_check_port, host.health_report)
             closing.callback(address.close)
             say(f"health is told on port {address.port}")
@@ -263,6 +265,12 @@ def _tenant(settings: WorkerSettings, credential: Credential, concealer: Conceal
     from matoolkit.hosts.tenant import tenant_services
 
     return tenant_services(settings, credential, concealer)
+
+
+async def _signed_in(opener: Callable[[], Tenant]) -> str:
+    """Who cannot sign in does not start: it would fail every job that waits."""
+    async with opener() as services:
+        return await services.sign_in()
 
 
 def _flush() -> None:

@@ -79,6 +79,7 @@ class WorkerSettings(FunctionSettings):
     graph_base_url = defaulted("GRAPH_BASE_URL", https_address, "https://graph.microsoft.com")
     exchange_base_url = defaulted("EXCHANGE_BASE_URL", https_address, "https://outlook.office365.com")
     authority_url = defaulted("AUTHORITY_URL", https_address, "https://login.microsoftonline.com")
+    tenant_ca_path = optional("TENANT_CA_PATH", _file)
     log_level = defaulted(
         "MATOOLKIT_LOG_LEVEL", matching(r"(?i)debug|info|warning|error", "debug, info, warning or error"), "info"
     )

@@ -24,7 +24,7 @@ from matoolkit.worker.ports import NoExchange, NoGraph, NoSecrets
 from matoolkit.worker.runs import Ending
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from concurrent.futures import Executor
 
     from matoolkit.clock import Clock
@@ -45,6 +45,10 @@ class ResultRefused(FunctionError):
     """The function was run, and what it returned cannot be sent."""
 
 
+async def _nowhere() -> str:
+    return "no tenant"
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """What functions may use."""
@@ -52,6 +56,8 @@ class Services:
     graph: GraphClient = field(default_factory=NoGraph)
     exchange: ExchangeClient = field(default_factory=NoExchange)
     secrets: SecretResolver = field(default_factory=NoSecrets)
+    sign_in: Callable[[], Awaitable[str]] = _nowhere
+    """Signs in to what functions use, and tells where; a failure is why they could do nothing."""
     complaints: Callable[[], Sequence[str]] = tuple
     """What the worker's health is to say about them, when they are not well."""
 

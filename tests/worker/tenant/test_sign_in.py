@@ -166,6 +166,31 @@ def test_a_renewal_that_fails_ahead_of_time_disturbs_nobody(
     assert "secret-text" not in caplog.text
 
 
+def test_a_sign_in_that_failed_is_told_until_one_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        sign_in, issued, _ = prepared(monkeypatch)
+        issued.error = SignInFailed("no luck")
+        with pytest.raises(SignInFailed):
+            await sign_in.token(SCOPE)
+        assert sign_in.trouble(SCOPE) == "no luck"
+        assert sign_in.trouble("another") == ""
+        issued.error = None
+        await sign_in.token(SCOPE)
+        assert sign_in.trouble(SCOPE) == ""
+
+    asyncio.run(main())
+
+
+def test_what_keeps_a_tenant_from_being_asked_is_told(server: SimulatedTenant) -> None:
+    async def main() -> tuple[str, ...]:
+        async with clients(server, client_secret="wrong") as tenant:
+            with pytest.raises(SignInFailed):
+                await tenant.begin()
+            return tenant.complaints()
+
+    assert asyncio.run(main())[0].startswith("Microsoft Graph: the worker, as application")
+
+
 def test_a_refused_token_is_renewed_once_however_many_bring_it_back(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         sign_in, issued, _ = prepared(monkeypatch)

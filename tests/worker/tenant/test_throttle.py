@@ -16,6 +16,7 @@ from tests.worker.tenant.run_of_jobs import run_of_jobs
 
 if TYPE_CHECKING:
     from matoolkit.simulation.tenant import SimulatedTenant
+    from matoolkit.worker.tenant import TenantClients
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -80,6 +81,27 @@ def test_when_one_is_told_to_wait_all_do(server: SimulatedTenant) -> None:
 
     began, ended = asyncio.run(main())
     assert ended - began >= 60
+
+
+def test_a_long_wait_is_told(server: SimulatedTenant) -> None:
+    told: list[tuple[str, ...]] = []
+    opened: list[TenantClients] = []
+
+    class Looking(Haste):
+        async def sleep(self, seconds: float) -> None:
+            told.append(opened[0].complaints())
+            await super().sleep(seconds)
+
+    async def main() -> None:
+        async with clients(server, Looking()) as tenant:
+            opened.append(tenant)
+            assert tenant.complaints() == ()
+            server.tenant.fault(TenantFault.THROTTLED, api=Api.GRAPH, times=1, retry_after=60)
+            await Hands(tenant).run("Test-EntraGroupMembership", {"GroupId": "x", "UserId": "nobody"})
+            assert tenant.complaints() == ()
+
+    asyncio.run(main())
+    assert told[0][0].startswith("Microsoft Graph is throttled, and asked again in ")
 
 
 def test_exchange_does_not_wait_for_graph(server: SimulatedTenant) -> None:

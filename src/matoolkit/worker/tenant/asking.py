@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from matoolkit.worker.tenant.connection import Connection, Reply
     from matoolkit.worker.tenant.sign_in import SignIn
 
+_WORTH_TELLING = 10.0
+"""Seconds of waiting from which on it is told."""
 _UNAUTHORIZED, _TOO_MANY, _UNAVAILABLE = 401, 429, 503
 
 
@@ -63,6 +65,19 @@ class Api:
         self._read_error = read_error
         self._with = surroundings
         self.throttle = Throttle(surroundings.monotonic, surroundings.sleep)
+
+    async def sign_in(self) -> None:
+        """Have a token; a failure says why nothing can be asked."""
+        await self._sign_in.token(self._scope)
+
+    def complaints(self, name: str) -> list[str]:
+        """What keeps it from being asked, if anything does."""
+        found = []
+        if trouble := self._sign_in.trouble(self._scope):
+            found.append(f"{name}: {trouble}")
+        if (held := self.throttle.held_seconds) >= _WORTH_TELLING:
+            found.append(f"{name} is throttled, and asked again in {held:.0f} seconds")
+        return found
 
     async def ask(
         self,

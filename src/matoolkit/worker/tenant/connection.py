@@ -77,10 +77,10 @@ class Connection:
             ) as answer:
                 return Reply(answer.status, answer.headers, await _bounded(answer))
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            raise NotReached(f"{host} cannot be reached: {_reason(error)}", attempts=0) from error
+            raise NotReached(f"{host} cannot be reached: {reason(error)}", attempts=0) from error
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise ConnectionLost(
-                f"the connection to {host} broke before its answer was there: {_reason(error)}"
+                f"the connection to {host} broke before its answer was there: {reason(error)}"
             ) from error
 
 
@@ -103,10 +103,11 @@ async def _bounded(answer: aiohttp.ClientResponse) -> bytes:
     return bytes(body)
 
 
-def _reason(error: BaseException) -> str:
+def reason(error: BaseException) -> str:
     """What broke. The texts of certificate errors are kept; everything else may quote addresses, and does not help."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return f"its certificate is not trusted: {error.certificate_error}"
+        why = getattr(error.certificate_error, "verify_message", "") or str(error.certificate_error)
+        return f"its certificate is not trusted: {why} (TENANT_CA_PATH names who else is trusted)"
     return type(error).__name__
 
 

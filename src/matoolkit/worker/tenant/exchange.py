@@ -51,6 +51,14 @@ class Exchange:
         """Requests a second at the moment, at most."""
         return self._api.throttle.rate
 
+    async def sign_in(self) -> None:
+        """Have a token; a failure says why nothing can be asked."""
+        await self._api.sign_in()
+
+    def complaints(self) -> list[str]:
+        """What keeps it from being asked, if anything does."""
+        return self._api.complaints("Exchange Online")
+
     async def invoke(self, command: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Run a command and return what it put out, all pages of it."""
         headers = {

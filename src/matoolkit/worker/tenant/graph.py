@@ -29,6 +29,14 @@ class Graph:
         """Requests a second at the moment, at most."""
         return self._api.throttle.rate
 
+    async def sign_in(self) -> None:
+        """Have a token; a failure says why nothing can be asked."""
+        await self._api.sign_in()
+
+    def complaints(self) -> list[str]:
+        """What keeps it from being asked, if anything does."""
+        return self._api.complaints("Microsoft Graph")
+
     def address(self, path: Sequence[str], *, version: str = "v1.0") -> str:
         """The address of an object, for bodies that refer to one."""
         return address(f"{self._base}/{version}", path)

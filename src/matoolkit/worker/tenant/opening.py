@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from matoolkit.worker.tenant.connection import Connection, Limits, proxy_to
 from matoolkit.worker.tenant.exchange import Exchange
 from matoolkit.worker.tenant.graph import Graph
-from matoolkit.worker.tenant.sign_in import SignIn
+from matoolkit.worker.tenant.sign_in import SignIn, SignInFailed
 
 if TYPE_CHECKING:
     import ssl
@@ -36,6 +36,19 @@ class TenantClients:
     exchange: Exchange
     sign_in: SignIn
     connection: Connection
+
+    async def begin(self) -> str:
+        """Sign in before anything is to be done, and tell for what; not all tenants have Exchange."""
+        await self.graph.sign_in()
+        try:
+            await self.exchange.sign_in()
+        except SignInFailed as error:
+            return f"Microsoft Graph; not for Exchange Online: {error}"
+        return "Microsoft Graph and Exchange Online"
+
+    def complaints(self) -> tuple[str, ...]:
+        """What keeps the tenant from being asked."""
+        return (*self.graph.complaints(), *self.exchange.complaints())
 
     async def close(self) -> None:
         """Let go of everything."""

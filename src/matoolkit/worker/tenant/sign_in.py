@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from matoolkit.worker.errors import FunctionError
+from matoolkit.worker.tenant.connection import reason
 
 if TYPE_CHECKING:
     import aiohttp
@@ -73,6 +74,7 @@ class SignIn:
         self._tokens: dict[str, _Token] = {}
         self._renewals: dict[str, asyncio.Task[_Token]] = {}
         self._not_before: dict[str, float] = {}
+        self._troubles: dict[str, str] = {}
 
     async def token(self, scope: str) -> str:
         """A token that is good for a while."""
@@ -90,6 +92,10 @@ class SignIn:
         if token is not None and token.value == refused:
             del self._tokens[scope]
         return await self.token(scope)
+
+    def trouble(self, scope: str) -> str:
+        """Why the last renewal failed, if it did."""
+        return self._troubles.get(scope, "")
 
     async def close(self) -> None:
         """Stop what is under way."""
@@ -116,6 +122,7 @@ class SignIn:
         error = task.exception()
         if error is not None:
             self._not_before[scope] = self._clock.now().timestamp() + _PAUSE_SECONDS
+            self._troubles[scope] = str(error)
             log.warning("no token for %s: %s", scope, error)
 
     async def _renew(self, scope: str) -> _Token:
@@ -130,12 +137,11 @@ class SignIn:
         except ClientAuthenticationError as error:
             raise _failed(self._identity, error.message) from error
         except (AzureError, ValueError) as error:
-            # What the library says about certificates and addresses names no secret; a text of its own is safer still.
-            raise SignInFailed(
-                f"the worker cannot sign in at {self._identity.authority}: {type(error).__name__}"
-            ) from error
+            # What the library says may hold anything; what broke on the way is told in words of our own.
+            raise SignInFailed(f"the worker cannot sign in at {self._identity.authority}: {_broken(error)}") from error
         token = _Token(found.token, float(found.expires_on))
         self._tokens[scope] = token
+        self._troubles.pop(scope, None)
         return token
 
     def _credential(self) -> Any:
@@ -162,6 +168,12 @@ class SignIn:
         if identity.client_secret is None:
             raise SignInFailed("the worker has nothing to sign in with: neither a certificate nor a client secret")
         return ClientSecretCredential(identity.tenant_id, identity.client_id, identity.client_secret, **common)
+
+
+def _broken(error: BaseException) -> str:
+    """What went wrong between the worker and the authority."""
+    inner = getattr(error, "inner_exception", None)
+    return type(error).__name__ if inner is None else reason(inner)
 
 
 def _failed(identity: Identity, message: str) -> SignInFailed:

@@ -73,6 +73,11 @@ class Throttle:
         """Requests a second, at most; infinite as long as the tenant has not complained."""
         return self._pace.rate
 
+    @property
+    def held_seconds(self) -> float:
+        """How long all of them still wait, because the tenant said so."""
+        return max(0.0, self._pace.held_until - self._monotonic())
+
     async def enter(self) -> float:
         """Wait for one's turn; the moment at which the request goes out, for `complained`."""
         async with self._turn:
