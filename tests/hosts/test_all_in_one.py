@@ -9,7 +9,7 @@ import pytest
 
 from matoolkit.batches.making import create_batch
 from matoolkit.clock import SystemClock
-from matoolkit.hosts.all_in_one import AllInOne
+from matoolkit.hosts.all_in_one import AllInOne, Pace
 from matoolkit.hosts.worker_host import Manner, WorkerHost
 from matoolkit.runbooks import load_runbook
 from matoolkit.store import batches, runbooks
@@ -52,7 +52,7 @@ def all_in_one(database: Database) -> AllInOne:
     def worker(bus: EmbeddedBus, rule: SubscriptionRule) -> WorkerHost:
         return WorkerHost(bus, rule, registry, SystemClock(), manner=Manner(parallelism=8))
 
-    return AllInOne(database, SystemClock(), worker=worker, beat_seconds=0.1)
+    return AllInOne(database, Pace(beat_seconds=0.1), worker=worker, environment={})
 
 
 def test_a_wave_goes_through_the_real_worker(all_in_one: AllInOne) -> None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from matoolkit.clock import SystemClock
-from matoolkit.hosts.all_in_one import AllInOne
+from matoolkit.hosts.all_in_one import AllInOne, Pace
 from matoolkit.simulation.invariants import ALWAYS, AT_REST, check
+from matoolkit.simulation.pretending import PretendingHand
 from matoolkit.store.database import open_database
 from matoolkit.store.migrate import migrate
 from tests.bus.service_bus_line import broken_sockets_closed
@@ -31,7 +32,12 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     """What comes of it on the bus beside the state."""
     database = open_database(f"sqlite:///{tmp_path_factory.mktemp('wave') / 'wave.db'}")
     migrate(database)
-    host = AllInOne(database, SystemClock(), function=outcomes.function, beat_seconds=0.3, look_again_seconds=1)
+    host = AllInOne(
+        database,
+        Pace(beat_seconds=0.3, look_again_seconds=1),
+        worker=lambda bus, place: PretendingHand(bus, place, SystemClock(), outcomes.function),
+        environment={},
+    )
     outcomes.begin(database, host.announcer, host.clock, PEOPLE)
     host.start()
     assert outcomes.wait_until_over(database, PATIENCE)

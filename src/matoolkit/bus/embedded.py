@@ -14,11 +14,12 @@ from matoolkit.bus.port import DeadLetter, DeadReason, Depth, Received, Subscrip
 from matoolkit.bus.signals import Signals
 from matoolkit.bus.sqlite import SqliteStorage
 from matoolkit.bus.times import Moments, duration, moment
+from matoolkit.bus.topology import Topology
 from matoolkit.bus.waiting import Waiting, first_of, not_found
 from matoolkit.clock import SystemClock
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from datetime import datetime, timedelta
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from matoolkit.bus.port import Outgoing
     from matoolkit.bus.storage import Claimed, Storage
-    from matoolkit.bus.topology import Topology
+    from matoolkit.bus.topology import SubscriptionRule
     from matoolkit.clock import Clock
     from matoolkit.store.database import Database, Transaction
 
@@ -95,6 +96,21 @@ class EmbeddedBus:
         if rule is not None:
             tx.execute(self._statements.remove_subscription, subscription_id=rule)
             tx.execute(self._statements.remove_messages, subscription_id=rule)
+
+    def hand_over(
+        self, tx: Transaction, source: Subscription, heir: Callable[[Mapping[str, str]], SubscriptionRule]
+    ) -> None:
+        """Remove a subscription, and have what lies in it lie where `heir` says for its properties."""
+        self._storage.hold_subscriptions(tx)
+        subscription_id = self._subscription_id(tx, source)
+        moving: dict[SubscriptionRule, list[int]] = {}
+        for identifier, properties in tx.execute(self._statements.in_subscription, subscription_id=subscription_id):
+            moving.setdefault(heir(_decode_properties(properties)), []).append(identifier)
+        for rule, identifiers in moving.items():
+            self.declare(tx, Topology(subscriptions=(rule,)))
+            target = self._subscription_id(tx, rule.subscription)
+            tx.execute(self._statements.move, subscription_id=target, ids=self._storage.numbers(identifiers))
+        tx.execute(self._statements.remove_subscription, subscription_id=subscription_id)
 
     def subscriptions(self, tx: Transaction, topic: str) -> list[Subscription]:
         """By name."""
@@ -300,6 +316,10 @@ class EmbeddedBus:
         if taken:
             self._announce(tx, [subscription_id])
         return len(taken)
+
+    def release_all(self, tx: Transaction) -> int:
+        """Give back whatever is locked: for who knows that nobody else is there, and everybody before has died."""
+        return int(tx.execute(self._statements.release_all, **self._storage.times()).rowcount)
 
     # Housekeeping ------------------------------------------------------------------------------------------------
 

@@ -44,6 +44,16 @@ REMOVE_SUBSCRIPTION = "DELETE FROM bus_subscriptions WHERE id = :subscription_id
 
 REMOVE_MESSAGES = "DELETE FROM bus_messages WHERE subscription_id = :subscription_id"
 
+IN_SUBSCRIPTION = "SELECT id, properties FROM bus_messages WHERE subscription_id = :subscription_id"
+
+MOVE = "UPDATE bus_messages SET subscription_id = :subscription_id WHERE {these}"
+
+# Whoever held these locks is known to be dead. What is scheduled was never handed out.
+RELEASE_ALL = """
+    UPDATE bus_messages SET available_at = enqueued_at
+    WHERE dead_at IS NULL AND delivery_count > 0 AND available_at > {now}
+"""
+
 # What was claimed and must not be handed out goes back in its count by what that counted: it was not delivered.
 REFUSE_CLAIMED = """
     UPDATE bus_messages
@@ -172,6 +182,9 @@ class Statements:
         self.find_subscription = worded(FIND_SUBSCRIPTION)
         self.remove_subscription = worded(REMOVE_SUBSCRIPTION)
         self.remove_messages = worded(REMOVE_MESSAGES)
+        self.in_subscription = worded(IN_SUBSCRIPTION)
+        self.move = worded(MOVE)
+        self.release_all = worded(RELEASE_ALL)
         self.refuse_claimed = worded(REFUSE_CLAIMED)
         self.take = worded(TAKE)
         self.subscriptions = worded(SUBSCRIPTIONS)

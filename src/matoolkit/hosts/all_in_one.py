@@ -1,27 +1,59 @@
-"""All the parts in one process on one database: scheduler, orchestrator and a worker, each in threads of its own."""
+"""All the parts of the engine in one process on one database: scheduler, orchestrator and a worker, in threads."""
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Protocol
 
 from matoolkit.batches.announcing import Announcer
-from matoolkit.bus import EmbeddedBus, Names, Subscription, Topology
+from matoolkit.bus import EmbeddedBus, Names
+from matoolkit.clock import SystemClock
 from matoolkit.hosts.loops import Loops
 from matoolkit.hosts.parts import OrchestratorPart, SchedulerPart
-from matoolkit.simulation.noop import NoopWorker
+from matoolkit.hosts.places import take_place
+from matoolkit.scheduler import Settings as Scheduling
+from matoolkit.scheduler.lease import NAME as LEASE
+from matoolkit.store import leases
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from matoolkit.bus import SubscriptionRule
     from matoolkit.clock import Clock
-    from matoolkit.hosts.worker_host import WorkerHost
-    from matoolkit.messages import WorkerJob, WorkerResult
     from matoolkit.runbooks.model import DataSource
-    from matoolkit.scheduler import Settings
     from matoolkit.scheduler.sources import Source
     from matoolkit.store.database import Database
+
+_LOCK_SECONDS = 60.0
+_GRACE_SECONDS = 30.0
+
+
+class Hand(Protocol):
+    """Who runs the jobs."""
+
+    def run(self) -> object:
+        """Work until stopped."""
+
+    def stop(self) -> None:
+        """End after what runs, within the time it gives itself. From any thread."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How time passes, and how often it is looked at."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    speed: float = 1.0
+    """How much faster than the machine's the clock runs: what is to last a while for the machine lasts longer by it."""
+    beat_seconds: float = 5.0
+    look_again_seconds: float = 30.0
+    scheduling: Scheduling = field(default_factory=Scheduling)
+
+    @property
+    def lock_duration(self) -> timedelta:
+        """How long a message may be in somebody's hands."""
+        return timedelta(seconds=_LOCK_SECONDS * self.speed)
 
 
 class AllInOne:
@@ -30,54 +62,51 @@ class AllInOne:
     def __init__(
         self,
         database: Database,
-        clock: Clock,
+        pace: Pace,
         *,
-        function: Callable[[WorkerJob], WorkerResult] | None = None,
-        worker: Callable[[EmbeddedBus, SubscriptionRule], WorkerHost] | None = None,
-        beat_seconds: float = 1.0,
-        look_again_seconds: float = 30.0,
-        scheduling: Settings | None = None,
+        worker: Callable[[EmbeddedBus, SubscriptionRule], Hand],
+        worker_id: str | None = None,
+        environment: Mapping[str, str],
         sources: Callable[[DataSource], Source] | None = None,
     ) -> None:
-        """Take what it works on; without `sources`, data sources are found by the environment's variables."""
-        self.database = database
-        self.clock = clock
-        self.bus = EmbeddedBus(database, clock)
+        """Take what it works on; `sources` are found by the environment's variables unless they are given."""
+        self.database, self.clock = database, pace.clock
+        # Who shares a database goes by its time; a file is one process's, which may have a time of its own.
+        self.bus = EmbeddedBus(database, pace.clock if database.dialect == "sqlite" else None)
         self.announcer = Announcer(self.bus)
         names = Names()
-        everybody = names.worker(None)
+        place = names.worker(worker_id, pace.lock_duration)
         with database.transaction() as tx:
-            self.bus.declare(tx, names.topology())
-            self.bus.declare(tx, Topology(subscriptions=(everybody,)))
-        self._jobs: Subscription = everybody.subscription
-        self._orchestrator = OrchestratorPart(database, self.bus, clock)
-        self._noop = NoopWorker(self.bus, self._jobs, clock, function=function)
-        self.worker = None if worker is None else worker(self.bus, everybody)
-        """The real one, where the host has one; functions only pretend otherwise."""
+            self.bus.declare(tx, names.topology(pace.lock_duration))
+        take_place(database, self.bus, names, place)
+        self.worker = worker(self.bus, place)
+        self._orchestrator = OrchestratorPart(database, self.bus, pace.clock)
         self._scheduler = SchedulerPart(
             database,
             self.bus,
-            clock,
+            pace.clock,
             topic=names.events,
-            environment=os.environ,
-            beat_seconds=beat_seconds,
-            settings=scheduling,
+            environment=environment,
+            beat_seconds=pace.beat_seconds,
+            settings=pace.scheduling,
             sources=sources,
         )
-        self._loops = Loops(look_again_seconds=look_again_seconds)
+        self._loops = Loops(look_again_seconds=pace.look_again_seconds)
+
+    def bury(self) -> int:
+        """Give back what a process that is known to be dead had in its hands; how many messages that was."""
+        with self.database.transaction() as tx:
+            leases.free(tx, LEASE)
+            return self.bus.release_all(tx)
 
     def start(self) -> None:
         """Begin."""
-        loops = self._loops
-        self._orchestrator.start(loops)
-        if self.worker is None:
-            loops.consume("worker", self._noop.work, self.bus, [self._jobs])
-        else:
-            loops.serve("worker", self.worker.run, self.worker.stop)
-        self._scheduler.start(loops)
+        self._orchestrator.start(self._loops)
+        self._loops.serve("worker", self.worker.run, self.worker.stop)
+        self._scheduler.start(self._loops)
 
-    def stop(self) -> bool:
+    def stop(self, timeout: float = _GRACE_SECONDS) -> bool:
         """End, each part after what it is doing; whether all of them did."""
-        stopped = self._loops.stop()
+        stopped = self._loops.stop(timeout)
         self._scheduler.stopped()
         return stopped

@@ -33,7 +33,7 @@ from matoolkit.local_key import make_local_key
 from matoolkit.settings import Secret, Settings, defaulted, guid, https_address, optional, text, whole_number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from fastapi import FastAPI
@@ -257,9 +257,12 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def log_with_request_ids(level: int = logging.INFO) -> None:
-    """Have the log written to standard error, each line with the id of its request."""
+def log_with_request_ids(level: int = logging.INFO, make: Callable[[str], logging.Formatter] | None = None) -> None:
+    """Have the log written to standard error, each line with the id of its request; `make` makes what forms lines."""
     handler = logging.StreamHandler()
     handler.addFilter(RequestIdFilter())
-    handler.setFormatter(logging.Formatter(_FORMAT))
+    handler.setFormatter((make or logging.Formatter)(_FORMAT))
     logging.basicConfig(level=level, handlers=[handler], force=True)
+    # They tell of each step of their own start.
+    for name in ("alembic", "uvicorn"):
+        logging.getLogger(name).setLevel(logging.WARNING)

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
-from matoolkit.hosts.all_in_one import AllInOne
+from matoolkit.hosts.all_in_one import AllInOne, Pace
 from matoolkit.hosts.sources import source_settings
 from matoolkit.messages import WorkerError, WorkerResult
 from matoolkit.scheduler import Settings
 from matoolkit.scheduler.sources import open_source
 from matoolkit.simulation.invariants import ALWAYS, AT_REST, check
+from matoolkit.simulation.pretending import PretendingHand
 from matoolkit.store import runbooks
 from matoolkit.store.address import in_file
 from matoolkit.store.states import OPEN_BATCH
@@ -150,13 +151,17 @@ class Demonstration:
         self._database, self._clock, self._count, self._people = database, clock, members, people
         self._attempts: Counter[str] = Counter()
         settings = source_settings({"SQL_DEMO": in_file(people).render_as_string(hide_password=False)})
-        self._host = AllInOne(
-            database,
-            clock,
-            function=self._function,
+        pace = Pace(
+            clock=clock,
             beat_seconds=beat_seconds,
             look_again_seconds=beat_seconds * 2,
             scheduling=Settings(tick=_TICK),
+        )
+        self._host = AllInOne(
+            database,
+            pace,
+            worker=lambda bus, place: PretendingHand(bus, place, clock, self._function),
+            environment={},
             sources=partial(open_source, settings=settings),
         )
 

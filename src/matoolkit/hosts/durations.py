@@ -18,4 +18,4 @@ def duration(value: str) -> timedelta:
     try:
         return timedelta(seconds=parse_duration(value))
     except ValueError as error:
-        raise Unusable(f"{WANTED}; this one {error}") from None
+        raise Unusable(f"{WANTED}, and not one that {error}") from None

@@ -25,6 +25,7 @@ from matoolkit.bus.errors import SubscriptionNotFound
 from matoolkit.clock import SystemClock
 from matoolkit.errors import MatoolkitError
 from matoolkit.hosts.health_address import HealthAddress
+from matoolkit.hosts.places import insist_on_own_place
 from matoolkit.hosts.service_bus import ServiceBusAddress
 from matoolkit.hosts.worker_host import Manner, WorkerHost
 from matoolkit.store.address import described, parsed
@@ -231,6 +232,7 @@ def _bus(settings: WorkerSettings, closing: ExitStack) -> tuple[Bus, Subscriptio
     bus = EmbeddedBus(database)
     closing.callback(bus.close)
     try:
+        insist_on_own_place(bus, names, settings.worker_id)
         _declare(bus, names, rule)
     except ProgrammingError as error:
         raise StartFailed(

@@ -64,6 +64,7 @@ BEGIN = insert(leases).from_select(
 )
 HELD: Select[Any] = for_share(select(_l.holder).where(_l.name == _name, _l.holder == _holder), leases)
 GIVE_BACK = delete(leases).where(_l.name == _name, _l.holder == _holder)
+FREE = delete(leases).where(_l.name == _name)
 READ = select(_l.holder, _l.expires_at).where(_l.name == _name)
 
 
@@ -94,6 +95,11 @@ def is_held(tx: Transaction, name: str, holder: str) -> bool:
 def give_back(tx: Transaction, name: str, holder: str) -> None:
     """Let somebody else have it at once."""
     tx.execute(GIVE_BACK, named=name, by=holder)
+
+
+def free(tx: Transaction, name: str) -> None:
+    """Take it from whoever has it: for who knows that they have died."""
+    tx.execute(FREE, named=name)
 
 
 def read(tx: Transaction, name: str) -> tuple[str, datetime] | None:

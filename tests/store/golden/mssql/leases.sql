@@ -15,11 +15,14 @@ WHERE leases.name = :named));
 
 -- HELD
 SELECT leases.holder
-FROM leases WITH (REPEATABLEREAD, ROWLOCK)
+FROM leases WITH (HOLDLOCK, ROWLOCK)
 WHERE leases.name = :named AND leases.holder = :by;
 
 -- GIVE_BACK
 DELETE FROM leases WHERE leases.name = :named AND leases.holder = :by;
+
+-- FREE
+DELETE FROM leases WHERE leases.name = :named;
 
 -- READ
 SELECT leases.holder, leases.expires_at

@@ -1,4 +1,4 @@
-"""`runbook validate` and `runbook schema`: what can be said about a runbook without a server."""
+"""`matoolkit runbook`: what can be said about a runbook without a server."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from matoolkit.cli.options import echo_json, output_option
+from matoolkit.runbooks import check_runbook, json_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,7 +15,12 @@ if TYPE_CHECKING:
     from matoolkit.runbooks import Problem
 
 
-@click.command()
+@click.group()
+def runbook() -> None:
+    """Check runbooks offline."""
+
+
+@runbook.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @output_option
 def validate(file: str, output: str) -> None:
@@ -22,8 +28,6 @@ def validate(file: str, output: str) -> None:
 
     Keys that no runbook has are errors here, as they are usually misspelt; publishing only warns of them.
     """
-    from matoolkit.runbooks import check_runbook
-
     with click.open_file(file, "rb") as stream:
         report = check_runbook(stream.read())
     name = "<stdin>" if file == "-" else file
@@ -41,11 +45,9 @@ def validate(file: str, output: str) -> None:
         click.echo(f"{name} is valid")
 
 
-@click.command()
+@runbook.command()
 def schema() -> None:
     """Print the JSON Schema of runbooks, for editors."""
-    from matoolkit.runbooks import json_schema
-
     echo_json(json_schema())
 
 
