@@ -190,7 +190,7 @@ def killed_at_random(crashes: Crashes, kills: int, count: int, seconds: float) -
 
 
 def test_killed_at_random_points_every_job_has_one_result(workplace: Workplace, url: str, tmp_path: Path) -> None:
-    killed_at_random(Crashes(workplace, url, tmp_path), kills=10, count=2000, seconds=0.03)
+    killed_at_random(Crashes(workplace, url, tmp_path), kills=5, count=1000, seconds=0.03)
 
 
 @pytest.mark.soak

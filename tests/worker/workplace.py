@@ -130,9 +130,12 @@ class Workplace:
         (found,) = self.results(1)
         return found
 
-    def no_results(self) -> bool:
+    def results_ready(self) -> int:
         with self.bus.transaction() as tx:
-            return self.bus.depth(tx, self.results_at).ready == 0
+            return self.bus.depth(tx, self.results_at).ready
+
+    def no_results(self) -> bool:
+        return self.results_ready() == 0
 
     def jobs(self) -> Depth:
         with self.bus.transaction() as tx:

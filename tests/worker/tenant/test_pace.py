@@ -71,9 +71,43 @@ def test_few_at_a_time_in_the_beginning() -> None:
     for _ in range(BEGIN_TOGETHER):
         assert pace.delay(0.0) == 0
         pace.sent(0.0)
-    assert pace.delay(0.0) == UNLIMITED
-    pace.lost()
-    assert pace.delay(0.0) == 0
+    held = pace.is_full, pace.delay(0.0) > 0
+    pace.lost(0.0)
+    assert [held, (pace.is_full, pace.delay(0.0) > 0)] == [(True, True), (False, False)]
+
+
+def test_answers_that_take_long_hold_nobody_up_for_ever() -> None:
+    pace, now = Pace(), 0.0
+    for _ in range(64):
+        now += pace.delay(now)
+        pace.sent(now)
+    assert pace.in_flight == 64
+    assert now <= 20
+
+
+def test_a_tenant_that_complained_when_it_was_quick_and_became_slow() -> None:
+    pace, now = Pace(), 0.0
+    # A quick one complains at once: few were ever under way.
+    for _ in range(20):
+        now += pace.delay(now)
+        pace.sent(now)
+        pace.passed(now + 0.01)
+    pace.sent(now)
+    pace.complained(now, now, 1.0)
+    # From then on each answer takes two seconds, so that forty at a time make its twenty a second.
+    under_way: list[float] = []
+    sent = 0
+    while now < 90:
+        answered = under_way[0] if under_way else UNLIMITED
+        if (then := now + pace.delay(now)) < answered:
+            now = then
+            pace.sent(now)
+            sent += now > 30
+            under_way.append(now + 2.0)
+        else:
+            now = answered
+            pace.passed(under_way.pop(0))
+    assert sent / 60 >= 15
 
 
 def test_all_wait_as_long_as_one_is_told() -> None:
@@ -119,7 +153,7 @@ def test_whatever_happens_there_is_a_next_time(steps: list[tuple[str, float, flo
                 pace.complained(now, flying.pop(), wait)
             case "l" if flying:
                 flying.pop()
-                pace.lost()
+                pace.lost(now)
             case _:
                 pass
         assert pace.in_flight == len(flying)

@@ -3,8 +3,8 @@
 Nobody says beforehand how many requests a second a tenant takes, and every answer "too many" costs: the request, and
 the wait that all jobs share. So the pace is found with as few of them as can be.
 
-1. *Opening.* Few requests at a time, and one more after every few answers. A tenant that never complains is soon asked
-   by all jobs at once, and this is never heard of again.
+1. *Opening.* Few requests at a time, and one more after every few answers, or where answers are long in coming. A
+   tenant that never complains is soon asked by all jobs at once, and this is never heard of again.
 2. *Sounding.* The first complaint says how much went through until then; but not whether that was a second's allowance
    or only what had been saved up. So the next round goes out several times as fast: if it ends as soon as the first
    did, the allowance is known.
@@ -24,6 +24,10 @@ BEGIN_TOGETHER = 4
 """Requests at a time in the beginning."""
 ANSWERS_FOR_ONE_MORE = 16
 """After so many answers one more request goes out at the same time."""
+SILENCE = 1.0
+"""Seconds without any answer after which one more goes out all the same: some answers take long."""
+FURTHER_SILENCE = 0.25
+"""Seconds after which the next one does, if there still is none."""
 SOUNDING = 4.0
 """How much faster than the first complaint suggests the second round goes."""
 MARGIN = 0.96
@@ -79,6 +83,7 @@ class Pace:
         self.in_flight = 0
         self.held_until = -UNLIMITED
         self._answers = 0
+        self._silent_until = -UNLIMITED
         self._next = -UNLIMITED
         # The cycle: from the end of a wait to the next complaint.
         self._began: float | None = None
@@ -99,16 +104,27 @@ class Pace:
         """Requests a second, at most."""
         return self._rate
 
+    @property
+    def is_full(self) -> bool:
+        """Whether as many are under way as may be: an answer makes room sooner than time does."""
+        return self.in_flight >= self.together
+
     def delay(self, now: float) -> float:
-        """Seconds until the next request may go; 0 when it may go now. Infinite: when another has been answered."""
-        if self.in_flight >= self.together:
-            return UNLIMITED
-        return max(0.0, max(self._next, self.held_until) - now)
+        """Seconds until the next request may go, if nothing is answered until then; 0 when it may go now."""
+        until = max(self._next, self.held_until)
+        if self.is_full:
+            until = max(until, self._silent_until)
+        return max(0.0, until - now)
 
     def sent(self, now: float) -> None:
         """A request goes out now."""
         if self._began is None:
             self._began = now
+        if self.is_full:
+            self.together = self.in_flight + 1
+            self._silent_until = now + FURTHER_SILENCE
+        elif self.in_flight == 0:
+            self._silent_until = now + SILENCE
         self.in_flight += 1
         if self._rate == UNLIMITED:
             return
@@ -131,7 +147,7 @@ class Pace:
 
     def passed(self, now: float) -> None:
         """A request was answered with anything but a complaint."""
-        self.in_flight -= 1
+        self._answered(now)
         self._passed += 1
         self._answers += 1
         recent = self._recent
@@ -139,16 +155,16 @@ class Pace:
         while recent and recent[0] <= now - WINDOW:
             recent.popleft()
         self._peak = max(self._peak, len(recent))
-        if self.phase is Phase.OPENING and self._answers >= ANSWERS_FOR_ONE_MORE:
+        if self._answers >= ANSWERS_FOR_ONE_MORE:
             self._answers, self.together = 0, self.together + 1
 
-    def lost(self) -> None:
+    def lost(self, now: float) -> None:
         """A request ended without an answer."""
-        self.in_flight -= 1
+        self._answered(now)
 
     def complained(self, now: float, sent_at: float, wait: float) -> None:
         """A request that went out at `sent_at` was answered "too many", and to wait so many seconds."""
-        self.in_flight -= 1
+        self._answered(now)
         until = max(self.held_until, now + wait)
         if self._began is not None and sent_at >= self.held_until:
             self._learn(now - self._began, wait)
@@ -156,6 +172,10 @@ class Pace:
         self.held_until = until
         self._next = until
         self._owed = 0.0
+
+    def _answered(self, now: float) -> None:
+        self.in_flight -= 1
+        self._silent_until = now + SILENCE
 
     def _learn(self, lasted: float, wait: float) -> None:
         through = self._passed / max(lasted + wait, WINDOW)

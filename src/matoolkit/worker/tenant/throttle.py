@@ -82,13 +82,22 @@ class Throttle:
         """Wait for one's turn; the moment at which the request goes out, for `complained`."""
         async with self._turn:
             while (delay := self._pace.delay(now := self._monotonic())) > 0:
-                if delay < UNLIMITED:
-                    await self._sleep(delay)
+                if self._pace.is_full:
+                    await self._answer_or(delay)
                 else:
-                    self._answered.clear()
-                    await self._answered.wait()
+                    await self._sleep(delay)
             self._pace.sent(now)
         return now
+
+    async def _answer_or(self, seconds: float) -> None:
+        """Wait until a request is answered, but no longer than this."""
+        self._answered.clear()
+        waiting = [asyncio.ensure_future(self._answered.wait()), asyncio.ensure_future(self._sleep(seconds))]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waiting:
+                each.cancel()
 
     def passed(self) -> None:
         """The request was answered, and not with a complaint."""
@@ -97,7 +106,7 @@ class Throttle:
 
     def lost(self) -> None:
         """The request ended without an answer."""
-        self._pace.lost()
+        self._pace.lost(self._monotonic())
         self._answered.set()
 
     def complained(self, sent_at: float, wait: float, *, told: bool) -> None:
