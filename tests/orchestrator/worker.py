@@ -79,8 +79,10 @@ class WorkerSide(Post):
         """The worker reports a failure; nobody has read it yet."""
         return self.answer(label, error=WorkerError(message=message, type=kind, attempts=1))
 
-    def answer(self, label: str, *, result: Any = None, error: WorkerError | None = None) -> WorkerResult:
-        """The worker reports; nobody has read it yet."""
+    def answer(
+        self, label: str, *, result: Any = None, error: WorkerError | None = None, traceparent: str | None = None
+    ) -> WorkerResult:
+        """The worker reports, from where it was asked or from a place of its own; nobody has read it yet."""
         if label not in self.held:
             self.jobs()
         job = self.held.pop(label).body
@@ -94,6 +96,7 @@ class WorkerSide(Post):
             result=result,
             error=error,
             timestamp=self.now,
+            traceparent=traceparent or job.traceparent,
             correlation_data=job.correlation_data,
         )
         self.results.append(answer)

@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from matoolkit.bus import Outgoing
-from matoolkit.messages import Event, encode, message_type
+from matoolkit.messages import Event, PhaseDue, encode, message_type
+from matoolkit.telemetry import SILENT, Telemetry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matoolkit.bus import Publisher
+    from matoolkit.store.batches import Batch
     from matoolkit.store.database import Transaction
+    from matoolkit.store.phases import Phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +26,39 @@ class Announcer:
 
     bus: Publisher
     topic: str = "orchestrator-events"
+    telemetry: Telemetry = SILENT
 
     def send(self, tx: Transaction, events: Sequence[Event]) -> None:
         """Publish events with the rows they speak of."""
         if events:
             outgoing = [Outgoing(body=encode(each), properties={"MessageType": message_type(each)}) for each in events]
             self.bus.publish(tx, self.topic, outgoing)
+
+    def send_due(self, tx: Transaction, phases: Sequence[tuple[Phase, Batch]]) -> None:
+        """Say of phases that their time has come. What follows from each is one trace, which begins here."""
+        self.send(tx, [self._due(*each) for each in phases])
+        if self.telemetry.is_on:
+            tx.after_commit(lambda: self._begin(phases))
+
+    def _due(self, phase: Phase, batch: Batch) -> PhaseDue:
+        return PhaseDue(
+            runbook_name=batch.runbook_name,
+            runbook_version=phase.runbook_version,
+            batch_id=batch.id,
+            phase_execution_id=phase.id,
+            phase_name=phase.phase_name,
+            offset_minutes=phase.offset_minutes,
+            due_at=phase.due_at,
+            traceparent=self.telemetry.trace_of(batch.origin(phase.id)) or UNSET,
+        )
+
+    def _begin(self, phases: Sequence[tuple[Phase, Batch]]) -> None:
+        for phase, batch in phases:
+            labels: dict[str, str | int] = {
+                "BatchId": batch.id,
+                "PhaseExecutionId": phase.id,
+                "PhaseName": phase.phase_name,
+                "RunbookName": batch.runbook_name,
+                "RunbookVersion": phase.runbook_version,
+            }
+            self.telemetry.begin(f"phase {phase.phase_name} is due", batch.origin(phase.id), labels)

@@ -15,7 +15,7 @@ from matoolkit.batches.operating import locked, require_manual, require_open
 from matoolkit.batches.phases import planned_phases
 from matoolkit.batches.places import taken
 from matoolkit.batches.refusals import NoSuchMember, NotYet, WrongState
-from matoolkit.messages import BatchInit, PhaseDue
+from matoolkit.messages import BatchInit
 from matoolkit.store import batches as batch_store
 from matoolkit.store import creation, due, manual, places
 from matoolkit.store import inits as init_store
@@ -159,7 +159,7 @@ def advance(tx: Transaction, announcer: Announcer, batch_id: int, runbook: Runbo
     first = pending[0]
     due.start_phases(tx, [first.id], now)
     manual.moved(tx, batch_id, first.phase_name, now)
-    announcer.send(tx, [_due(batch, first)])
+    announcer.send_due(tx, [(first, batch)])
     defined = runbook.phase(first.phase_name)
     steps = 0 if defined is None else len(defined.steps)
     return Advance(Action.PHASE_DISPATCHED, first.phase_name, members, steps, _name(pending, 1))
@@ -180,16 +180,4 @@ def _init(batch: Batch, members: int, now: datetime) -> BatchInit:
         batch_id=batch.id,
         batch_start_time=batch.started_at or now,
         member_count=members,
-    )
-
-
-def _due(batch: Batch, phase: Phase) -> PhaseDue:
-    return PhaseDue(
-        runbook_name=batch.runbook_name,
-        runbook_version=phase.runbook_version,
-        batch_id=batch.id,
-        phase_execution_id=phase.id,
-        phase_name=phase.phase_name,
-        offset_minutes=phase.offset_minutes,
-        due_at=phase.due_at,
     )

@@ -16,6 +16,7 @@ from matoolkit.store import runbooks as runbook_store
 from matoolkit.store.executions import inits
 from matoolkit.store.locking import lock_batches
 from matoolkit.store.states import BatchStatus, PhaseStatus, SkipReason
+from matoolkit.telemetry.metrics import BATCHES_ENDED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,6 +74,7 @@ def fail(work: Work, batch: Batch, execution: Execution, error: str) -> None:
         return
     if batch_store.break_off(work.tx, batch.id, BatchStatus.FAILED, work.now):
         phase_store.end_open(work.tx, batch.id, PhaseStatus.SKIPPED, SkipReason.INIT_FAILED, work.now)
+        work.count(BATCHES_ENDED, 1, status=BatchStatus.FAILED)
 
 
 def _expected(batch: Batch, version: int) -> bool:

@@ -16,6 +16,7 @@ from matoolkit.orchestrator.library import StepMissing
 from matoolkit.runbooks import UnresolvedVariables, Values, resolve_step
 from matoolkit.store.executions import EXECUTIONS
 from matoolkit.store.states import ExecutionStatus
+from matoolkit.telemetry.metrics import JOBS_SENT, STEPS_ENDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -78,7 +79,9 @@ def send(
         rows.append(row)
         work.send_job(message)
     EXECUTIONS[kind].send(work.tx, rows, work.now, not_after)
+    work.count(JOBS_SENT, len(rows), kind=kind)
     if refused:
+        work.count(STEPS_ENDED, len(refused), kind=kind, status=ExecutionStatus.FAILED)
         ended = [(execution.id, ExecutionStatus.FAILED, error) for execution, error in refused]
         EXECUTIONS[kind].refuse(work.tx, ended, work.now)
     return refused
@@ -97,6 +100,7 @@ def send_polls(work: Work, kind: Kind, executions: Iterable[Execution], batches:
         batch = batches[execution.batch_id]
         work.send_job(_message(work, execution, batch, job, (execution.function_name, _decode(parameters))))
     EXECUTIONS[kind].send(work.tx, rows, work.now, not_after)
+    work.count(JOBS_SENT, len(rows), kind=kind)
 
 
 def _with_worker(work: Work, executions: Iterable[Execution]) -> Iterator[Execution]:
@@ -154,6 +158,7 @@ def _message(work: Work, execution: Execution, batch: Batch, job: str, call: tup
         first_dispatched_at=execution.first_dispatched_at or work.now,
         not_after=work.now + work.settings.job_lifetime,
         timeout_seconds=execution.timeout_sec,
+        traceparent=work.tracing.of(execution, batch),
         correlation_data=correlated(
             execution.kind,
             execution.id,

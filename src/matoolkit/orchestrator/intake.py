@@ -17,6 +17,7 @@ import msgspec
 from matoolkit.bus import LockLost
 from matoolkit.store.dead_messages import park
 from matoolkit.store.errors import DatabaseFull, DatabaseUnavailable, TransactionConflict
+from matoolkit.telemetry.metrics import HANDLED, PUT_ASIDE
 
 if TYPE_CHECKING:
     from matoolkit.bus import Bus, DeadLetter, Received, Subscription
@@ -118,8 +119,15 @@ class Intake:
 
     def _handle(self, tx: Transaction, messages: Sequence[Received]) -> Closing:
         work = self._begin(tx)
-        self._handler(work, messages)
-        return work.finish()
+        try:
+            self._handler(work, messages)
+            closing = work.finish()
+        except Exception as error:
+            work.tracing.end(type(error).__name__)
+            raise
+        work.count(HANDLED, len(messages), subscription=self._subscription.name, topic=self._subscription.topic)
+        tx.after_commit(work.tracing.end)
+        return closing
 
     def _put_aside(self, message: Received, error: Exception | None) -> None:
         """Park what cannot be handled; what only met others too often is tried again later."""
@@ -141,6 +149,7 @@ class Intake:
 
 def put_aside(work: Work, message: Received | DeadLetter, reason: str, error: str) -> None:
     """Keep a message with why it could not be handled."""
+    work.count(PUT_ASIDE, 1, topic=message.topic, reason=reason)
     park(
         work.tx,
         topic=message.topic,

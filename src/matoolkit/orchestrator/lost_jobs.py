@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET, UnsetType
+
 from matoolkit.messages import UnreadableMessage, WorkerError, WorkerResult, correlated, decode_job
 from matoolkit.orchestrator import worker_result
 
@@ -29,7 +31,7 @@ def report(work: Work, dead: Sequence[DeadLetter]) -> list[tuple[DeadLetter, str
         reason = f"the job was given up by the message bus: {letter.reason}"
         if letter.description:
             reason += f" ({letter.description})"
-        results.append(_lost(job.job_id, reason, job.correlation_data))
+        results.append(_lost(job.job_id, reason, job.correlation_data, job.traceparent))
     worker_result.handle(work, results)
     return unreadable
 
@@ -49,9 +51,10 @@ def give_up(work: Work, executions: Sequence[Execution]) -> None:
         worker_result.handle(work, results)
 
 
-def _lost(job_id: str, message: str, correlation: Correlation) -> WorkerResult:
+def _lost(job_id: str, message: str, correlation: Correlation, traceparent: str | UnsetType = UNSET) -> WorkerResult:
     return WorkerResult(
         job_id=job_id,
+        traceparent=traceparent,
         status="failure",
         error=WorkerError(message=message, type="JobLost"),
         correlation_data=correlation,

@@ -40,7 +40,9 @@ from matoolkit.orchestrator import (
 from matoolkit.orchestrator.intake import Intake, put_aside
 from matoolkit.orchestrator.library import Library
 from matoolkit.orchestrator.reconciliation import Reconciliation
+from matoolkit.orchestrator.tracing import Tracing
 from matoolkit.orchestrator.work import Closing, Settings, Work
+from matoolkit.telemetry import SILENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from matoolkit.bus import Bus, Received
     from matoolkit.clock import Clock
     from matoolkit.store.database import Database, Transaction
+    from matoolkit.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 
@@ -65,8 +68,16 @@ _HANDLERS: tuple[tuple[type[Any], Callable[[Work, Any], None]], ...] = (
 class Orchestrator:
     """One orchestrator; any number may share a database and its messages."""
 
-    def __init__(self, database: Database, bus: Bus, clock: Clock, settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        bus: Bus,
+        clock: Clock,
+        settings: Settings | None = None,
+        telemetry: Telemetry = SILENT,
+    ) -> None:
         self.settings = settings or Settings()
+        self._telemetry = telemetry
         self._database = database
         self._bus = bus
         self._clock = clock
@@ -120,7 +131,7 @@ class Orchestrator:
         """End what is over among the phases and batches that may be."""
         if closing:
             with self._database.transaction() as tx:
-                completion.close(tx, self._library, closing, self._clock.now())
+                completion.close(tx, self._library, closing, self._clock.now(), self._telemetry)
 
     def _reconcile(self, part: Callable[[Work], Closing | None]) -> None:
         with self._database.transaction() as tx:
@@ -128,6 +139,7 @@ class Orchestrator:
             found = part(work)
             _settle_returns(work)
             closing = work.finish()
+            tx.after_commit(work.tracing.end)
         self.close(closing if found is None else closing | found)
 
     def _take_in(self, intake: Intake) -> int:
@@ -139,7 +151,8 @@ class Orchestrator:
         return Intake(self._database, self._bus, subscription, handler, self._begin, size=self.settings.set_size)
 
     def _begin(self, tx: Transaction) -> Work:
-        return Work(tx, self._clock.now(), self._bus, self.settings, self._library)
+        telemetry = self._telemetry
+        return Work(tx, self._clock.now(), self._bus, self.settings, self._library, telemetry, Tracing(telemetry))
 
     def _take_events(self, work: Work, messages: Sequence[Received]) -> None:
         events: list[Event] = []
@@ -150,6 +163,7 @@ class Orchestrator:
                 log.warning("%s: passed over", error)
             except UnreadableMessage as error:
                 put_aside(work, message, "Unreadable", str(error))
+        work.tracing.begin("handle events", events, {"messages": len(messages)})
         for kind, handle in _HANDLERS:
             chosen = [each for each in events if isinstance(each, kind)]
             if chosen:
@@ -163,6 +177,7 @@ class Orchestrator:
                 results.append(decode_result(message.body))
             except UnreadableMessage as error:
                 put_aside(work, message, "Unreadable", str(error))
+        work.tracing.begin("handle results", results, {"messages": len(messages)})
         worker_result.handle(work, results)
         _settle_returns(work)
 
@@ -195,6 +210,7 @@ class Orchestrator:
             handle(work, dead)
             _settle_returns(work)
             closing = work.finish()
+            tx.after_commit(work.tracing.end)
         self.close(closing)
         return len(dead)
 

@@ -36,7 +36,7 @@ def handle(work: Work, events: Sequence[PhaseDue]) -> None:
             _start_chunk(work, phase, batches[phase.batch_id])
 
 
-def announce(phase: Phase, batch: Batch, after: int) -> PhaseDue:
+def announce(work: Work, phase: Phase, batch: Batch, after: int) -> PhaseDue:
     """The message that starts a phase, or its next chunk."""
     return PhaseDue(
         runbook_name=batch.runbook_name,
@@ -47,6 +47,7 @@ def announce(phase: Phase, batch: Batch, after: int) -> PhaseDue:
         offset_minutes=phase.offset_minutes,
         due_at=phase.due_at,
         after_member_id=after,
+        traceparent=work.tracing.of_phase(phase.id, batch),
     )
 
 
@@ -74,11 +75,11 @@ def _start_chunk(work: Work, phase: Phase, batch: Batch) -> None:
         progression.advance(work, joined, {batch.id: batch})
     if len(chunk) == size:
         phase_store.expanded_to(work.tx, phase, after, through, expanded_at=None, now=work.now)
-        work.send_event(announce(phase, batch, through))
+        work.send_event(announce(work, phase, batch, through))
         return
     phase_store.expanded_to(work.tx, phase, after, through, expanded_at=work.now, now=work.now)
     work.phases_to_close.add(phase.id)
     work.batches_to_close.add(batch.id)
     following = phase_store.next_unexpanded(work.tx, batch.id)
     if following is not None:
-        work.send_event(announce(following, batch, following.expanded_to_member_id))
+        work.send_event(announce(work, following, batch, following.expanded_to_member_id))

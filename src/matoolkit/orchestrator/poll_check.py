@@ -12,6 +12,7 @@ from matoolkit.orchestrator.checks import concerned
 from matoolkit.orchestrator.decisions import poll_deadline
 from matoolkit.store.executions import EXECUTIONS
 from matoolkit.store.states import ExecutionStatus
+from matoolkit.telemetry.metrics import STEPS_ENDED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,15 +23,16 @@ if TYPE_CHECKING:
 
 def handle(work: Work, events: Sequence[PollCheck]) -> None:
     """Ask again for what is polled, has no question under way, and is at the poll the message speaks of."""
-    expected = {each.execution(): each.poll_count for each in events}
-    found = concerned(work, expected)
+    said = {each.execution(): each for each in events}
+    found = concerned(work, said)
+    work.tracing.note(found.executions, said.__getitem__)
     asking: dict[Kind, list[Execution]] = {}
     over: dict[Kind, list[Execution]] = {}
     for key, execution in found.executions.items():
         if (
             execution.status != ExecutionStatus.POLLING
             or execution.job_out
-            or expected[key] not in (UNSET, execution.poll_count)
+            or said[key].poll_count not in (UNSET, execution.poll_count)
             or not found.wanted(execution)
         ):
             continue
@@ -41,6 +43,7 @@ def handle(work: Work, events: Sequence[PollCheck]) -> None:
     for kind, executions in sorted(over.items()):
         ended = [(each.id, ExecutionStatus.POLL_TIMEOUT, _timed_out(each)) for each in executions]
         EXECUTIONS[kind].refuse(work.tx, ended, work.now)
+        work.count(STEPS_ENDED, len(ended), kind=kind, status=ExecutionStatus.POLL_TIMEOUT)
         match kind:
             case Kind.STEP:
                 progression.fail(work, executions, found.batches, found.members)

@@ -98,7 +98,7 @@ def _stalled_phases(work: Work) -> None:
     for phase in phase_store.stalled(work.tx, work.now - work.settings.stall_after):
         if not phase_store.has_unexpanded_before(work.tx, phase):
             batch = batch_store.read(work.tx, [phase.batch_id])[phase.batch_id]
-            work.send_event(phase_due.announce(phase, batch, phase.expanded_to_member_id))
+            work.send_event(phase_due.announce(work, phase, batch, phase.expanded_to_member_id))
 
 
 def _stalled_inits(work: Work) -> None:

@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 def handle(work: Work, events: Sequence[RetryCheck]) -> None:
     """Send again what waits for exactly this retry."""
-    expected = {each.execution(): each.retry_count for each in events}
-    found = concerned(work, expected)
+    said = {each.execution(): each for each in events}
+    found = concerned(work, said)
+    work.tracing.note(found.executions, said.__getitem__)
     due: dict[Kind, list[Execution]] = {}
     for key, execution in found.executions.items():
         if (
             execution.status == ExecutionStatus.PENDING
             and not execution.job_out
             and execution.retry_after is not None
-            and expected[key] in (UNSET, execution.retry_count)
+            and said[key].retry_count in (UNSET, execution.retry_count)
             and found.wanted(execution)
         ):
             due.setdefault(execution.kind, []).append(execution)

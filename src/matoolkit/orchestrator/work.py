@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from matoolkit.bus import Outgoing
 from matoolkit.messages import encode, message_type
+from matoolkit.orchestrator.tracing import Tracing
 from matoolkit.store.states import ExecutionStatus
+from matoolkit.telemetry import SILENT
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from matoolkit.orchestrator.library import Library
     from matoolkit.store.database import Transaction
     from matoolkit.store.executions import Execution
+    from matoolkit.telemetry import Metric, Telemetry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +67,8 @@ class Work:
     bus: Bus
     settings: Settings
     library: Library
+    telemetry: Telemetry = SILENT
+    tracing: Tracing = field(default_factory=lambda: Tracing(SILENT))
     phases_to_close: set[int] = field(default_factory=set)
     batches_to_close: set[int] = field(default_factory=set)
     members_to_return: set[int] = field(default_factory=set)
@@ -99,6 +104,12 @@ class Work:
     def send_job(self, job: Outgoing) -> None:
         """Have a job sent."""
         self._jobs.append(job)
+
+    def count(self, metric: Metric, amount: int, **labels: str | int) -> None:
+        """Have something counted once it is committed."""
+        if amount and self.telemetry.is_on:
+            telemetry = self.telemetry
+            self.tx.after_commit(lambda: telemetry.count(metric, amount, **labels))
 
     def finish(self) -> Closing:
         """Write what is to be sent beside the state it speaks of; tells what may have to be closed."""

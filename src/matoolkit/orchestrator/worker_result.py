@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, assert_never
 
 import msgspec
@@ -22,6 +23,7 @@ from matoolkit.orchestrator.decisions import (
 from matoolkit.store import members as member_store
 from matoolkit.store.executions import EXECUTIONS
 from matoolkit.store.states import ExecutionStatus
+from matoolkit.telemetry.metrics import STEPS_ENDED, STEPS_RETRIED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,6 +52,7 @@ def handle(work: Work, results: Sequence[WorkerResult]) -> None:
         ):
             by_execution.setdefault(named, []).append(result)
     found = concerned(work, by_execution)
+    work.tracing.note(found.executions, lambda key: by_execution[key][0])
     decided: dict[Kind, Decided] = {}
     for key, execution in found.executions.items():
         # Only one of several results can be the one that is waited for; the others are duplicates or stale.
@@ -83,7 +86,7 @@ def _write(work: Work, kind: Kind, decisions: Decided, found: Concerned) -> None
                 polled.append((*key, ask_at, result_json, None))
             case TryAgain(error, at):
                 retried.append((*key, at, None, error))
-                work.send_event(_retry_check(execution, found.batch(execution)), at)
+                work.send_event(_retry_check(work, execution, found.batch(execution)), at)
             case TooLate(result_json, error):
                 late.append((*key, ExecutionStatus.CANCELLED, result_json, error))
             case Stale():
@@ -95,14 +98,19 @@ def _write(work: Work, kind: Kind, decisions: Decided, found: Concerned) -> None
     executions.wait_for_poll(work.tx, polled, work.now)
     executions.wait_for_retry(work.tx, retried)
     executions.record_late(work.tx, late, work.now)
+    if work.telemetry.is_on:
+        for status, count in Counter(row[2] for row in ended).items():
+            work.count(STEPS_ENDED, count, kind=kind, status=status)
+        work.count(STEPS_RETRIED, len(retried), kind=kind)
 
 
-def _retry_check(execution: Execution, batch: Batch) -> RetryCheck:
+def _retry_check(work: Work, execution: Execution, batch: Batch) -> RetryCheck:
     return RetryCheck(
         runbook_name=batch.runbook_name,
         runbook_version=execution.runbook_version,
         batch_id=execution.batch_id,
         retry_count=execution.retry_count + 1,
+        traceparent=work.tracing.of(execution, batch),
         **execution_fields(execution.kind, execution.id),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from matoolkit.messages import Kind, PhaseDue, PollCheck, execution_fields
+from matoolkit.messages import Kind, PollCheck, execution_fields
 from matoolkit.store import batches as batch_store
 from matoolkit.store import due as store
 from matoolkit.store import phases as phase_store
@@ -42,21 +42,7 @@ def start_due_phases(tx: Transaction, announcer: Announcer, now: datetime) -> in
     store.start_phases(tx, ids, now)
     phases = phase_store.read(tx, ids)
     batches = batch_store.read(tx, {each.batch_id for each in phases.values()})
-    announcer.send(
-        tx,
-        [
-            PhaseDue(
-                runbook_name=batches[each.batch_id].runbook_name,
-                runbook_version=each.runbook_version,
-                batch_id=each.batch_id,
-                phase_execution_id=each.id,
-                phase_name=each.phase_name,
-                offset_minutes=each.offset_minutes,
-                due_at=each.due_at,
-            )
-            for each in sorted(phases.values(), key=lambda phase: phase.id)
-        ],
-    )
+    announcer.send_due(tx, [(each, batches[each.batch_id]) for _id, each in sorted(phases.items())])
     return len(ids)
 
 

@@ -45,6 +45,11 @@ class Batch(msgspec.Struct, frozen=True):
         """Whether its phases may run."""
         return self.status == BatchStatus.ACTIVE
 
+    def origin(self, phase_id: int | None = None) -> str:
+        """What names the trace of one of its phases, or of its init, in every process; no other batch has the same."""
+        made = "" if self.loaded_at is None else self.loaded_at.isoformat()
+        return f"{self.runbook_name}/{self.id}/{made}/{'init' if phase_id is None else phase_id}"
+
     @property
     def start_time(self) -> datetime | None:
         """What `{{_batch_start_time}}` stands for: of a manual batch, its first advance."""

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 import traceback
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -13,12 +14,23 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
 import msgspec
+from msgspec import UNSET
 
 from matoolkit.bus import BusError, Outgoing, check
 from matoolkit.messages import WorkerError, WorkerResult, encode
+from matoolkit.telemetry import SILENT
+from matoolkit.telemetry.metrics import JOB, JOBS_FAILED
+from matoolkit.telemetry.subjects import subject
 from matoolkit.worker.concealing import Concealer, Secrets, filled_in, references
 from matoolkit.worker.context import FunctionContext, JobLogger
-from matoolkit.worker.errors import Expired, FunctionError, OutcomeUnknown, TimedOut, ValidationError
+from matoolkit.worker.errors import (
+    Expired,
+    FunctionError,
+    FunctionNotAllowed,
+    OutcomeUnknown,
+    TimedOut,
+    ValidationError,
+)
 from matoolkit.worker.outcomes import shaped
 from matoolkit.worker.ports import NoExchange, NoGraph, NoSecrets
 from matoolkit.worker.runs import Ending
@@ -29,6 +41,7 @@ if TYPE_CHECKING:
 
     from matoolkit.clock import Clock
     from matoolkit.messages import WorkerJob
+    from matoolkit.telemetry import Telemetry
     from matoolkit.worker.ports import ExchangeClient, GraphClient, SecretResolver
     from matoolkit.worker.registry import Function, Registry
     from matoolkit.worker.runs import Run
@@ -76,6 +89,7 @@ class Runner:
         concealer: Concealer | None = None,
         results_topic: str = RESULTS,
         named_results: bool = False,
+        telemetry: Telemetry = SILENT,
     ) -> None:
         self._registry = registry
         self._clock = clock
@@ -86,9 +100,25 @@ class Runner:
         self._topic = results_topic
         # Where sending and settling are not one, a result that is sent twice is told by its name.
         self._named = named_results
+        self._telemetry = telemetry
 
     async def run(self, run: Run) -> None:
         """Run the job of `run` and leave the result there, if there is to be one."""
+        subject.set(run)
+        if not self._telemetry.is_on:
+            await self._run(run)
+            return
+        job = run.job
+        cause = None if job.traceparent is UNSET else job.traceparent
+        run.span = self._telemetry.span(f"run {self._known(job.function_name)}", cause, run.log_fields())
+        run.span.enter()
+        try:
+            await self._run(run)
+        finally:
+            if run.span is not None:
+                run.span.end(error="not reported by this worker")
+
+    async def _run(self, run: Run) -> None:
         if run.ending is not None:
             if run.ending is Ending.TIMED_OUT:
                 self.refuse(run, timed_out(run))
@@ -163,7 +193,8 @@ class Runner:
         return filled
 
     async def _in_thread(self, run: Run, call: Callable[[], Any]) -> Any:
-        run.thread = self._threads.submit(_caught, call)
+        # What is written in the thread is about the job as well.
+        run.thread = self._threads.submit(copy_context().run, _caught, call)
         returned, error = await asyncio.wrap_future(run.thread)
         if error is not None:
             raise error
@@ -225,7 +256,7 @@ class Runner:
             error=error,
             duration_ms=max(0, round((asyncio.get_running_loop().time() - run.started) * 1000)),
             timestamp=self._clock.now(),
-            traceparent=job.traceparent,
+            traceparent=job.traceparent if run.span is None else run.span.traceparent or UNSET,
             correlation_data=job.correlation_data,
         )
         try:
@@ -237,6 +268,26 @@ class Runner:
             self.refuse(run, ResultRefused(f"the function was run, and its result cannot be sent: {refused}"), secrets)
         else:
             run.answer = outgoing
+            if self._telemetry.is_on:
+                self._tell(run, result)
+
+    def _tell(self, run: Run, result: WorkerResult) -> None:
+        """The job, measured; its errors by their type, as what they say may be about people."""
+        function = self._known(result.function_name)
+        self._telemetry.took(JOB, result.duration_ms / 1000, function=function, status=result.status)
+        error = None if result.error is None else result.error.type
+        if error is not None:
+            self._telemetry.count(JOBS_FAILED, 1, function=function, error=error)
+        if run.span is not None:
+            run.span.end(labels={"Status": result.status}, error=error)
+            run.span = None
+
+    def _known(self, name: str) -> str:
+        """A function's name as it is registered: anybody may ask for any other, and each would be counted alone."""
+        try:
+            return self._registry.find(name).name
+        except FunctionNotAllowed:
+            return "unknown"
 
     def _outgoing(self, result: WorkerResult) -> Outgoing:
         return Outgoing(

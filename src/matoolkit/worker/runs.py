@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from matoolkit.bus import Outgoing, Received
     from matoolkit.messages import WorkerJob
+    from matoolkit.telemetry import Span
 
 LOCKED_PAST_DEADLINE = 300.0
 """Seconds for which a lock is kept past a job's time: whoever has not reported by then hangs, and may be replaced."""
@@ -42,6 +43,7 @@ class Run:
         "job",
         "message",
         "reported",
+        "span",
         "started",
         "task",
         "thread",
@@ -57,11 +59,29 @@ class Run:
         self.ending: Ending | None = None
         self.reported = False
         self.answer: Outgoing | None = None
+        self.span: Span | None = None
+        """Where somebody listens."""
         self.cancelled: Event | None = None
         """Made when a function asks for it."""
         self.task: asyncio.Task[None] | None = None
         self.thread: Future[Any] | None = None
         """Of a plain function, which cannot be stopped."""
+
+    def log_fields(self) -> dict[str, str | int]:
+        """What a line of the log, or a span, says of the job."""
+        job, correlation = self.job, self.job.correlation_data
+        fields: dict[str, str | int] = {
+            "WorkerId": job.worker_id,
+            "BatchId": job.batch_id,
+            "JobId": job.job_id,
+            "FunctionName": job.function_name,
+            "RunbookName": correlation.runbook_name,
+            "RunbookVersion": correlation.runbook_version,
+        }
+        named = correlation.execution()
+        if named is not None:
+            fields[f"{named[0].capitalize()}ExecutionId"] = named[1]
+        return fields
 
     @property
     def lingers(self) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import msgspec
 
+from matoolkit.telemetry import SILENT
 from matoolkit.worker.tenant.errors import BadAnswer, Refused, TenantError
 from matoolkit.worker.tenant.throttle import Patience, Throttle, retry_after
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from matoolkit.clock import Clock
+    from matoolkit.telemetry import Telemetry
     from matoolkit.worker.tenant.connection import Connection, Reply
     from matoolkit.worker.tenant.sign_in import SignIn
 
@@ -51,6 +54,7 @@ class Surroundings:
     sleep: Callable[[float], Awaitable[None]]
     chance: Callable[[], float]
     patience: Patience = field(default_factory=Patience)
+    telemetry: Telemetry = SILENT
 
 
 class Api:
@@ -64,7 +68,8 @@ class Api:
         self._scope = scope
         self._read_error = read_error
         self._with = surroundings
-        self.throttle = Throttle(surroundings.monotonic, surroundings.sleep)
+        name = urlsplit(scope).hostname or scope
+        self.throttle = Throttle(surroundings.monotonic, surroundings.sleep, surroundings.telemetry, name)
 
     async def sign_in(self) -> None:
         """Have a token; a failure says why nothing can be asked."""

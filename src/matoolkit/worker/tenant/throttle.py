@@ -12,10 +12,14 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 
+from matoolkit.telemetry import SILENT
+from matoolkit.telemetry.metrics import THROTTLE_WAIT, THROTTLED
 from matoolkit.worker.tenant.pace import UNLIMITED, Pace
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from matoolkit.telemetry import Telemetry
 
 _JITTER: Final = 0.3
 _SHARED_WAIT: Final = 1.0
@@ -60,9 +64,16 @@ def retry_after(value: str | None, now: datetime) -> float | None:
 class Throttle:
     """Lets requests to one API through at the pace that the tenant bears."""
 
-    def __init__(self, monotonic: Callable[[], float], sleep: Callable[[float], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        monotonic: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]],
+        telemetry: Telemetry = SILENT,
+        api: str = "",
+    ) -> None:
         self._monotonic = monotonic
         self._sleep = sleep
+        self._telemetry, self._name = telemetry, api
         self._pace = Pace()
         # Whoever holds it is next; those who wait for it come in the order in which they asked.
         self._turn = asyncio.Lock()
@@ -80,6 +91,7 @@ class Throttle:
 
     async def enter(self) -> float:
         """Wait for one's turn; the moment at which the request goes out, for `complained`."""
+        asked = self._monotonic() if self._telemetry.is_on else 0.0
         async with self._turn:
             while (delay := self._pace.delay(now := self._monotonic())) > 0:
                 if self._pace.is_full:
@@ -87,6 +99,8 @@ class Throttle:
                 else:
                     await self._sleep(delay)
             self._pace.sent(now)
+        if self._telemetry.is_on:
+            self._telemetry.took(THROTTLE_WAIT, now - asked, api=self._name)
         return now
 
     async def _answer_or(self, seconds: float) -> None:
@@ -111,5 +125,6 @@ class Throttle:
 
     def complained(self, sent_at: float, wait: float, *, told: bool) -> None:
         """The tenant wants everybody to wait; `told` when it said for how long."""
+        self._telemetry.count(THROTTLED, 1, api=self._name)
         self._pace.complained(self._monotonic(), sent_at, wait if told else min(wait, _SHARED_WAIT))
         self._answered.set()
