@@ -24,7 +24,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--only-binary :all: $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check check-infra format bench soak lock clean
+.PHONY: help install demo test check check-infra format docs bench soak lock clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | while IFS='|' read -r target text; do \
@@ -49,6 +49,9 @@ check-infra: $(INFRA_CHECKED) ## Check Bicep templates, workflows and container 
 format: $(INSTALLED) ## Format the code and mend what can be mended by itself
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
+
+docs: $(INSTALLED) ## Write docs/cli-reference.md from the commands
+	$(BIN)/python -m devtools.cli_reference
 
 bench: $(INSTALLED) ## Measure speed and memory
 	$(BIN)/python -m benchmarks

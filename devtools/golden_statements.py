@@ -1,8 +1,8 @@
-"""Writes down what each statement of `store/` becomes on Azure SQL: `python -m devtools.golden_statements`.
+"""Writes down what each statement becomes on Azure SQL: `python -m devtools.golden_statements`.
 
 There is no such server in the tests. So its text is kept in `tests/store/golden/mssql`, where a change of it is seen
-and reviewed, and a test compares. Statements are found by themselves: the public constants of the modules, and the
-cached properties of `Executions` for each kind.
+and reviewed, and a test compares. Statements are found by themselves: the public constants of the modules of `store/`,
+the cached properties of `Executions` for each kind, and the constants of the outbox.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from sqlalchemy.dialects.postgresql.base import PGDialect
 from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 
 from matoolkit import store
+from matoolkit.bus import outbox
 from matoolkit.store.executions import EXECUTIONS, Executions
 from matoolkit.store.migrate import script
 
@@ -39,7 +40,7 @@ def dialects() -> dict[str, Dialect]:
 
 
 def statements() -> dict[str, dict[str, Any]]:
-    """Every statement of the store, by module and name."""
+    """Every statement of the store and of the outbox, by module and name."""
     found: dict[str, dict[str, Any]] = {}
     seen: set[int] = set()
     for name in sorted(each.name for each in pkgutil.iter_modules(store.__path__)):
@@ -51,6 +52,7 @@ def statements() -> dict[str, dict[str, Any]]:
         seen |= {id(statement) for statement in own.values()}
         if own:
             found[name] = own
+    found["outbox"] = {key.lstrip("_"): each for key, each in vars(outbox).items() if _is_statement(each)}
     for kind, executions in EXECUTIONS.items():
         # `selected` is what others are made of, and not executed itself.
         properties = {

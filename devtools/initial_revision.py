@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 from alembic.autogenerate import produce_migrations, render_python_code
 from alembic.migration import MigrationContext
-from sqlalchemy import BigInteger, create_engine
+from sqlalchemy import BigInteger, String, Unicode, create_engine
 from sqlalchemy.sql.elements import False_, True_
 
 from matoolkit.store import bus_schema  # noqa: F401 - its tables belong to the same metadata
 from matoolkit.store.schema import metadata
-from matoolkit.store.types import State, UtcDateTime
+from matoolkit.store.types import UtcDateTime
 
 TARGET = Path(__file__).parents[1] / "src/matoolkit/store/migrations/versions/0001_initial.py"
 _HEAD = '''"""The first schema: runbooks, batches, members, phases, the four kinds of executions, the audit and the bus.
@@ -40,6 +40,17 @@ revision = "0001"
 down_revision = None
 
 _ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+_EXACT = "Latin1_General_100_BIN2"
+
+
+def _code(length: int) -> sa.String:
+    """Words of ours, compared letter by letter."""
+    return sa.String(length).with_variant(sa.String(length, collation=_EXACT), "mssql")
+
+
+def _name(length: int) -> sa.Unicode:
+    """Words of people's, compared letter by letter."""
+    return sa.Unicode(length).with_variant(sa.Unicode(length, collation=_EXACT), "mssql")
 
 
 def _where(condition: str) -> dict[str, Any]:
@@ -50,6 +61,12 @@ def _where(condition: str) -> dict[str, Any]:
 
 def upgrade() -> None:
 '''
+_TAIL = """
+    if op.get_context().dialect.name == "mssql":
+        # Of a set of some thousand rows, a lock on the whole table would come otherwise.
+        for table in ("batch_members", "step_executions", "rollback_executions", "removal_executions", "outbox"):
+            op.execute(f"ALTER TABLE {table} SET (LOCK_ESCALATION = DISABLE)")
+"""
 _FILTERED = re.compile(r"(?:(?:sqlite|mssql|postgresql)_where=sa\.text\((?P<quote>[\"']).*?(?P=quote)\)(?:, )?){3}")
 _FILTER = re.compile(r"postgresql_where=sa\.text\((?P<condition>(?P<quote>[\"']).*?(?P=quote))\)")
 
@@ -71,15 +88,15 @@ def initial_revision() -> str:
     body = _FILTERED.sub(_filter, "\n".join(lines))
     # A condition that is too long for a line is cut where it has a seam.
     body = body.replace(") OR (", ") OR '\n'(")
-    return f"{_HEAD}    {body.strip()}\n"
+    return f"{_HEAD}    {body.strip()}\n{_TAIL.removeprefix(chr(10))}"
 
 
 def _rendered(kind: str, item: Any, _context: object) -> str | Literal[False]:
     """What Alembic would write in a way that holds for one database only, or with types that may still change."""
     if kind == "type" and isinstance(item, UtcDateTime):
         return "UtcDateTime()"
-    if kind == "type" and isinstance(item, State):
-        return f"sa.String(length={item.length})"
+    if kind == "type" and isinstance(item, String) and item._variant_mapping:  # noqa: SLF001 - it has no public name
+        return f"{'_name' if isinstance(item, Unicode) else '_code'}({item.length})"
     if kind == "type" and isinstance(item, BigInteger) and item._variant_mapping:  # noqa: SLF001 - it has no public name
         return "_ID"
     if kind == "server_default" and item is not None and isinstance(item.arg, False_ | True_):

@@ -55,7 +55,9 @@ _WRITE = insert(outbox).from_select(
         _NEW.c.deliver_at,
         _NEW.c.time_to_live_ms,
         bindparam("now", type_=BigInteger),
-    ).order_by(_NEW.c.position),
+    )
+    .order_by(_NEW.c.position)
+    .offset(0),  # without it, SQLAlchemy leaves the order out for Azure SQL
     include_defaults=False,
 )
 

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from matoolkit import __version__
+from matoolkit.cli.showing.safe import safe_lines
 from matoolkit.errors import MatoolkitError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from click.shell_completion import CompletionItem
 
 
 class Subcommand(NamedTuple):
@@ -25,6 +28,17 @@ class Subcommand(NamedTuple):
 
 SUBCOMMANDS: Mapping[str, Subcommand] = {
     "api": Subcommand("matoolkit.cli.api:api", "Serve the admin API."),
+    "audit": Subcommand("matoolkit.cli.audit:audit", "Show who did what, the newest first."),
+    "auth": Subcommand("matoolkit.cli.auth:auth", "Sign in and out, and see who is."),
+    "automation": Subcommand("matoolkit.cli.automation:automation", "Say whether runbooks make batches by themselves."),
+    "batch": Subcommand("matoolkit.cli.batch:batch", "Look at batches, make them by hand, take them on, end them."),
+    "completion": Subcommand(
+        "matoolkit.cli.completion:completion", "Print what makes a shell complete commands and options."
+    ),
+    "config": Subcommand("matoolkit.cli.config:config", "See and change where the admin API is and how to sign in."),
+    "dead-letter": Subcommand(
+        "matoolkit.cli.dead_letter:dead_letter", "Look after messages that could not be handled."
+    ),
     "demo": Subcommand("matoolkit.cli.demo:demo", "Run a whole wave on this machine, in a temporary folder."),
     "doctor": Subcommand(
         "matoolkit.cli.doctor:doctor",
@@ -42,7 +56,9 @@ SUBCOMMANDS: Mapping[str, Subcommand] = {
         "matoolkit.cli.simulate:simulate",
         "Live whole waves under a virtual clock, with faults drawn from seeds, and check that nothing is lost.",
     ),
-    "runbook": Subcommand("matoolkit.cli.runbook:runbook", "Check runbooks offline."),
+    "query": Subcommand("matoolkit.cli.query:query", "Look at what runbooks' queries find."),
+    "runbook": Subcommand("matoolkit.cli.runbook:runbook", "Check, publish and look at runbooks."),
+    "template": Subcommand("matoolkit.cli.template:template", "Get CSV templates for manual batches."),
     "up": Subcommand("matoolkit.cli.up:up", "Run scheduler, orchestrator, worker and API in one process."),
     "worker": Subcommand(
         "matoolkit.cli.worker:worker",
@@ -72,6 +88,14 @@ class LazyGroup(click.Group):
             raise TypeError(f"{module}:{attribute} is not a command")
         return command
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """What a shell may complete, again without importing any: somebody is waiting with a finger on the key."""
+        from click.shell_completion import CompletionItem
+
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        found = [CompletionItem(name, help=self._subcommands[name].summary) for name in names]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -94,7 +118,8 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except MatoolkitError as error:
-            raise click.ClickException(str(error)) from error
+            # What it quotes may come from anywhere.
+            raise click.ClickException(safe_lines(str(error))) from error
 
 
 @click.command(cls=LazyGroup, subcommands=SUBCOMMANDS, context_settings={"help_option_names": ["-h", "--help"]})

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from datetime import timedelta
 from typing import Any
 
 import click
+
+from matoolkit.cli.showing.safe import safe_json
 
 
 class _Duration(click.ParamType[timedelta]):
@@ -40,4 +43,11 @@ output_option = click.option(
 
 def echo_json(value: Any) -> None:
     """Print what a program will read."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    click.echo(json_text(value, indent=2))
+
+
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """JSON that goes through any pipe, and does nothing to a terminal."""
+    encoding = getattr(sys.stdout, "encoding", None) or "ascii"
+    plain = encoding.lower().replace("-", "") != "utf8"
+    return safe_json(json.dumps(value, indent=indent, ensure_ascii=plain))

@@ -20,6 +20,7 @@ from sqlalchemy import (
 )
 
 from matoolkit.store.schema import Identity, metadata
+from matoolkit.store.types import exact
 
 _LIVE = text("dead_at IS NULL")
 _DEAD = text("dead_at IS NOT NULL")
@@ -28,7 +29,7 @@ bus_topics = Table(
     "bus_topics",
     metadata,
     Column("id", Identity, primary_key=True),
-    Column("name", String(128), nullable=False),
+    Column("name", exact(String(128)), nullable=False),
     Column("time_to_live_ms", BigInteger, nullable=False),
     Column("duplicate_window_ms", BigInteger, nullable=False),
     UniqueConstraint("name"),
@@ -39,9 +40,9 @@ bus_subscriptions = Table(
     metadata,
     Column("id", Identity, primary_key=True),
     Column("topic_id", Identity, nullable=False),
-    Column("name", String(128), nullable=False),
-    Column("filter_property", String(64)),
-    Column("filter_value", String(256)),
+    Column("name", exact(String(128)), nullable=False),
+    Column("filter_property", exact(String(64))),
+    Column("filter_value", exact(String(256))),
     Column("lock_ms", BigInteger, nullable=False),
     Column("max_delivery_count", Integer, nullable=False),
     UniqueConstraint("topic_id", "name"),
@@ -61,10 +62,10 @@ bus_messages = Table(
     Column("enqueued_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger, nullable=False),
     Column("dead_at", BigInteger),
-    Column("dead_reason", String(256)),
+    Column("dead_reason", exact(String(256))),
     Column("dead_description", UnicodeText),
     # Empty when the bus gave the id, which is made of the row's.
-    Column("message_id", String(128)),
+    Column("message_id", exact(String(128))),
     Column("properties", UnicodeText, nullable=False),
     Column("body", UnicodeText, nullable=False),
     # Id and delivery count are the lock, so an id must never be used again.
@@ -100,7 +101,7 @@ bus_message_ids = Table(
     "bus_message_ids",
     metadata,
     Column("topic_id", Identity, nullable=False),
-    Column("message_id", String(128), nullable=False),
+    Column("message_id", exact(String(128)), nullable=False),
     Column("until", BigInteger, nullable=False),
     PrimaryKeyConstraint("topic_id", "message_id"),
     sqlite_with_rowid=False,
@@ -111,9 +112,9 @@ outbox = Table(
     "outbox",
     metadata,
     Column("id", Identity, primary_key=True),
-    Column("topic", String(128), nullable=False),
+    Column("topic", exact(String(128)), nullable=False),
     # Empty when the bus is to give the id, which is made of the row's.
-    Column("message_id", String(128)),
+    Column("message_id", exact(String(128))),
     Column("properties", UnicodeText, nullable=False),
     Column("body", UnicodeText, nullable=False),
     Column("deliver_at", BigInteger),

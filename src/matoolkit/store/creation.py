@@ -44,7 +44,7 @@ _now: ColumnElement[datetime] = bindparam("now", type_=UtcDateTime)
 _IS_HELD = case((_m.removal_held_at.is_(None), 0), else_=1) == 1
 _UNLOADED = exists().where(_b.id == _m.batch_id, _b.loaded_at.is_(None))
 
-FOUND = Rows(Column("member_key", String), Column("member_key_folded", String), Column("data_json", String))
+FOUND = Rows(Column("member_key", String(512)), Column("member_key_folded", String(512)), Column("data_json", String))
 FRESH = Rows(Column("id", BigInteger), Column("data_json", String))
 
 ADD_MEMBERS = insert(batch_members).from_select(

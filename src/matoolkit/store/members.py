@@ -81,6 +81,7 @@ READ_CHUNK: Select[Any] = for_update(
     .order_by(_m.id)
     .limit(bindparam("size", type_=Integer)),
     batch_members,
+    seek="INDEX(ix_batch_members_status), FORCESEEK",
 )
 """The next members of a batch, locked: those who are to catch up as well, since somebody may just be at that."""
 

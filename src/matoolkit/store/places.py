@@ -20,7 +20,7 @@ HOLD = (
     select(_r.id)
     .where(_r.name_folded == bindparam("named"), _r.version == 1)
     .with_for_update(key_share=True)
-    .with_hint(runbooks, "WITH (UPDLOCK, ROWLOCK)", "mssql")
+    .with_hint(runbooks, "WITH (UPDLOCK, ROWLOCK, FORCESEEK)", "mssql")
 )
 """The first version stands for the name: it is always there."""
 _OTHER = batch_members.alias("other")

@@ -36,7 +36,7 @@ class Elsewhere(NamedTuple):
 
 
 _m, _b, _i = batch_members.c, batches.c, init_executions.c
-KEYS = Rows(Column("member_key_folded", String))
+KEYS = Rows(Column("member_key_folded", String(512)))
 STARTS = Rows(Column("start", UtcDateTime))
 
 OPEN_OF_NAME = READ_ALL.where(_b.status.in_(OPEN_BATCH), _b.runbook_name_folded == bindparam("named")).order_by(_b.id)

@@ -15,7 +15,7 @@ from sqlalchemy import BigInteger, BindParameter, Boolean, Integer, String, bind
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
-from matoolkit.store.types import UtcDateTime, storage_text
+from matoolkit.store.types import EXACT, UtcDateTime, storage_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -84,10 +84,23 @@ def _postgresql(element: _RowsFunction, compiler: SQLCompiler, **kw: Any) -> str
 @compiles(_RowsFunction, "mssql")
 def _mssql(element: _RowsFunction, compiler: SQLCompiler, **kw: Any) -> str:
     picked = ", ".join(
-        f"{column.name} {_type_name(_MSSQL_TYPES, column)} '$[{index}]'"
-        for index, column in enumerate(element.columns_given)
+        f"{column.name} {_mssql_type(column)} '$[{index}]'" for index, column in enumerate(element.columns_given)
     )
-    return f"(SELECT * FROM OPENJSON({compiler.process(element.document, **kw)}) WITH ({picked}))"
+    # Text comes out of a document in the database's collation, and two collations cannot be compared.
+    named = ", ".join(
+        f"{column.name} COLLATE {EXACT} AS {column.name}" if isinstance(column.type, String) else column.name
+        for column in element.columns_given
+    )
+    return f"(SELECT {named} FROM OPENJSON({compiler.process(element.document, **kw)}) WITH ({picked}))"
+
+
+def _mssql_type(column: Column[Any]) -> str:
+    """Text by which rows are looked up has the length that their column has, or no index is of use.
+
+    One letter more, so that what is too long is refused and never cut.
+    """
+    length = column.type.length if isinstance(column.type, String) else None
+    return _type_name(_MSSQL_TYPES, column) if length is None else f"NVARCHAR({length + 1})"
 
 
 class Rows:

@@ -36,7 +36,7 @@ from matoolkit.store.states import (
     SequenceStatus,
     SkipReason,
 )
-from matoolkit.store.types import State, UtcDateTime
+from matoolkit.store.types import State, UtcDateTime, exact
 
 if TYPE_CHECKING:
     from enum import StrEnum
@@ -53,13 +53,15 @@ metadata = MetaData(
 Identity = BigInteger().with_variant(Integer, "sqlite")
 """SQLite makes only an INTEGER primary key its row id."""
 
-Name = Unicode(256)
+Name = exact(Unicode(256))
 """What people name things: runbooks, phases, steps, workers, functions; Azure SQL's plain text has no such letters."""
 
 
 def _status(name: str, states: type[StrEnum], default: StrEnum | None = None) -> tuple[Any, ...]:
     """A column that holds one of some states, and the check that it does."""
-    column = Column(name, State(32), nullable=default is None, server_default=None if default is None else str(default))
+    column = Column(
+        name, exact(State(32)), nullable=default is None, server_default=None if default is None else str(default)
+    )
     allowed = ", ".join(f"'{state}'" for state in states)
     return column, CheckConstraint(f"{name} IN ({allowed})", name=name)
 
@@ -82,7 +84,7 @@ runbooks = Table(
     Column("yaml_content", UnicodeText, nullable=False),
     Column("data_table_name", Name),
     Column("is_active", Boolean, nullable=False),
-    Column("overdue_behavior", String(16), nullable=False, server_default="rerun"),
+    Column("overdue_behavior", exact(String(16)), nullable=False, server_default="rerun"),
     Column("ignore_overdue_applied", Boolean, nullable=False, server_default=false()),
     Column("rerun_init", Boolean, nullable=False, server_default=false()),
     Column("created_at", UtcDateTime, nullable=False),
@@ -144,8 +146,8 @@ batch_members = Table(
     metadata,
     Column("id", Identity, primary_key=True),
     Column("batch_id", Identity, ForeignKey("batches.id"), nullable=False),
-    Column("member_key", Unicode(512), nullable=False),
-    Column("member_key_folded", Unicode(512), nullable=False),
+    Column("member_key", exact(Unicode(512)), nullable=False),
+    Column("member_key_folded", exact(Unicode(512)), nullable=False),
     Column("data_json", UnicodeText, nullable=False),
     Column("worker_data_json", UnicodeText),
     *_status("status", MemberStatus, MemberStatus.ACTIVE),
@@ -218,7 +220,7 @@ def _execution_columns() -> tuple[Any, ...]:
         Column("function_name", Name, nullable=False),
         Column("params_json", UnicodeText),
         *_status("status", ExecutionStatus, ExecutionStatus.PENDING),
-        Column("job_id", String(128)),
+        Column("job_id", exact(String(128))),
         Column("job_out", Boolean, nullable=False, server_default=false()),
         Column("job_not_after", UtcDateTime),
         Column("first_dispatched_at", UtcDateTime),
@@ -341,8 +343,8 @@ audit = Table(
     Column("id", Identity, primary_key=True),
     Column("at", UtcDateTime, nullable=False),
     Column("actor", Name, nullable=False),
-    Column("action", String(64), nullable=False),
-    Column("target", Unicode(512), nullable=False),
+    Column("action", exact(String(64)), nullable=False),
+    Column("target", exact(Unicode(512)), nullable=False),
     Column("batch_id", Identity),
     Column("detail_json", UnicodeText),
 )
@@ -353,10 +355,10 @@ dead_messages = Table(
     metadata,
     Column("id", Identity, primary_key=True),
     Column("at", UtcDateTime, nullable=False),
-    Column("topic", String(128), nullable=False),
-    Column("message_id", String(256), nullable=False),
-    Column("message_type", String(64)),
-    Column("reason", Unicode(256), nullable=False),
+    Column("topic", exact(String(128)), nullable=False),
+    Column("message_id", exact(String(256)), nullable=False),
+    Column("message_type", exact(String(64))),
+    Column("reason", exact(Unicode(256)), nullable=False),
     Column("error", UnicodeText),
     Column("properties_json", UnicodeText, nullable=False),
     Column("body", UnicodeText, nullable=False),
@@ -367,8 +369,8 @@ dead_messages = Table(
 leases = Table(
     "leases",
     metadata,
-    Column("name", String(64), primary_key=True),
-    Column("holder", Unicode(256), nullable=False),
+    Column("name", exact(String(64)), primary_key=True),
+    Column("holder", exact(Unicode(256)), nullable=False),
     Column("expires_at", UtcDateTime, nullable=False),
 )
 """Who alone may do something for now: of several schedulers, the one that ticks."""
@@ -378,9 +380,9 @@ idempotent_answers = Table(
     metadata,
     Column("id", Identity, primary_key=True),
     Column("actor", Name, nullable=False),
-    Column("idempotency_key", Unicode(256), nullable=False),
+    Column("idempotency_key", exact(Unicode(256)), nullable=False),
     # What was asked: the same key for something else is a mistake to be told about.
-    Column("request_hash", String(64), nullable=False),
+    Column("request_hash", exact(String(64)), nullable=False),
     Column("status_code", Integer, nullable=False),
     Column("body", UnicodeText, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),

@@ -48,6 +48,19 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.astimezone(UTC) if value.tzinfo is not None else value.replace(tzinfo=UTC)
 
 
+EXACT = "Latin1_General_100_BIN2"
+"""How Azure SQL is to compare text: by its letters, as the other databases do and as the code expects.
+
+A database there mostly takes capitals and small letters for the same, and ligatures, and letters that are younger than
+its rules for nothing at all.
+"""
+
+
+def exact(kind: String) -> String:
+    """A type of text that is compared letter by letter on every database."""
+    return kind.with_variant(type(kind)(kind.length, collation=EXACT), "mssql")
+
+
 class State(String):
     """Text that is one of some states.
 

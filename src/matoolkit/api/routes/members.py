@@ -47,25 +47,35 @@ async def list_members(
     who: Anybody,
     batch_id: Id,
     status: Annotated[MemberStatus | None, Query(description="Only those in this state.")] = None,
+    member: Annotated[str | None, Query(max_length=512, description="Only this one, by key or by id.")] = None,
     limit: Limit = 100,
     offset: Offset = 0,
     cursor: Cursor = None,
 ) -> MemberList:
     """In the order they were added. `data` and `workerData` need the role Reader or Admin, and are null without it."""
     after = id_of("members", cursor, offset, 0)
+    if "\0" in (member or ""):
+        raise BadRequest("a name holds no NUL character")
     with_data = who.has(Role.ADMIN, Role.READER)
 
     def look(tx: Transaction) -> MemberList:
         batch = found(tx, batch_id)
-        by_status = batch_lists.members_by_status(tx, [batch_id])[batch_id]
-        rows = member_lists.members(tx, batch_id, status=status, after=after, skip=offset, size=limit + 1)
+        if member is None:
+            by_status = batch_lists.members_by_status(tx, [batch_id])[batch_id]
+            total = sum(by_status.values()) if status is None else by_status.get(status, 0)
+            rows = member_lists.members(tx, batch_id, status=status, after=after, skip=offset, size=limit + 1)
+        else:
+            wanted = _member(tx, batch_id, member)
+            one = member_lists.members(tx, batch_id, status=status, after=wanted - 1, skip=0, size=1) if wanted else []
+            one = [row for row in one if row.id == wanted]
+            total, rows = len(one), [row for row in one[offset:] if row.id > after]
         more = cursor_after("members", rows[limit - 1].id) if len(rows) > limit else None
         rows = rows[:limit]
         phases = batch_lists.phases(tx, batch_id)
         waiting = Waiting(tx, batch, phases, services.queues, services.clock.now()).of_members(rows)
         return MemberList(
             batch_id=batch_id,
-            total=sum(by_status.values()) if status is None else by_status.get(status, 0),
+            total=total,
             members=[views.member(row, waiting, with_data=with_data) for row in rows],
             next_cursor=more,
         )

@@ -32,7 +32,7 @@ FROM batch_members
 WHERE batch_members.batch_id = given.id AND batch_members.status = 'removed') AS removed, (SELECT count(*) AS count_4
 FROM batch_members
 WHERE batch_members.batch_id = given.id AND batch_members.status = 'failed') AS failed
-FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given;
+FROM (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given;
 
 -- HELD
 SELECT count(*) AS count_1

@@ -4,7 +4,7 @@ FROM batches JOIN runbooks ON runbooks.id = batches.runbook_id;
 
 -- READ
 SELECT batches.id, runbooks.name, runbooks.version, batches.status, batches.batch_start_time, batches.loaded_at, batches.started_at, batches.is_manual, batches.rerunning_init_version
-FROM batches JOIN runbooks ON runbooks.id = batches.runbook_id JOIN (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given ON given.id = batches.id;
+FROM batches JOIN runbooks ON runbooks.id = batches.runbook_id JOIN (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given ON given.id = batches.id;
 
 -- START_INIT
 UPDATE batches SET status=:status, init_dispatched_at=:now WHERE batches.id = :batch AND batches.status = 'detected';
@@ -24,7 +24,7 @@ FROM phase_executions
 WHERE phase_executions.batch_id = batches.id AND phase_executions.status = 'completed')) THEN 1 ELSE 0 END AS any_completed, CASE WHEN (EXISTS (SELECT *
 FROM phase_executions
 WHERE phase_executions.batch_id = batches.id AND phase_executions.status = 'failed')) THEN 1 ELSE 0 END AS any_failed
-FROM batches JOIN (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given ON given.id = batches.id
+FROM batches JOIN (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given ON given.id = batches.id
 WHERE batches.status = 'active' AND batches.loaded_at IS NOT NULL AND batches.rerunning_init_version IS NULL AND NOT (EXISTS (SELECT *
 FROM phase_executions
 WHERE phase_executions.batch_id = batches.id AND phase_executions.status IN ('pending', 'dispatched'))) AND NOT (EXISTS (SELECT *
@@ -48,7 +48,7 @@ WHERE batch_members.batch_id = batches.id AND batch_members.status = 'active' AN
 
 -- WITH_PHASES_TO_COME
 SELECT DISTINCT phase_executions.batch_id
-FROM phase_executions JOIN (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given ON given.id = phase_executions.batch_id
+FROM phase_executions JOIN (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given ON given.id = phase_executions.batch_id
 WHERE phase_executions.status = 'pending' OR phase_executions.status = 'dispatched' AND phase_executions.expanded_at IS NULL;
 
 -- OPEN

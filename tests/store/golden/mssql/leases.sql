@@ -15,7 +15,7 @@ WHERE leases.name = :named));
 
 -- HELD
 SELECT leases.holder
-FROM leases WITH (HOLDLOCK, ROWLOCK)
+FROM leases WITH (REPEATABLEREAD, ROWLOCK)
 WHERE leases.name = :named AND leases.holder = :by;
 
 -- GIVE_BACK

@@ -47,7 +47,7 @@ WHERE batch_members.member_key_folded = :key AND batch_members.batch_id = :batch
 SELECT step_executions.id, phase_executions.id AS id_1, phase_executions.phase_name, batch_members.id AS id_2, batch_members.member_key, step_executions.step_name, step_executions.step_index, step_executions.worker_id, step_executions.function_name, step_executions.status, step_executions.job_id, step_executions.job_out, step_executions.is_poll_step, step_executions.poll_count, step_executions.poll_check_at, step_executions.retry_count, step_executions.retry_after, step_executions.dispatched_at, step_executions.completed_at, step_executions.error_message, step_executions.on_failure, step_executions.rollback_status, step_executions.runbook_version
 FROM step_executions JOIN phase_executions ON phase_executions.id = step_executions.phase_execution_id JOIN batch_members ON batch_members.id = step_executions.batch_member_id
 WHERE step_executions.batch_id = :batch AND (:phases_given = :param_1 OR step_executions.phase_execution_id IN (SELECT given.id
-FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND step_executions.id > :after ORDER BY step_executions.id
+FROM (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND step_executions.id > :after ORDER BY step_executions.id
  OFFSET :skip ROWS
  FETCH FIRST :size ROWS ONLY;
 
@@ -55,7 +55,7 @@ FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND ste
 SELECT step_executions.id, phase_executions.id AS id_1, phase_executions.phase_name, batch_members.id AS id_2, batch_members.member_key, step_executions.step_name, step_executions.step_index, step_executions.worker_id, step_executions.function_name, step_executions.status, step_executions.job_id, step_executions.job_out, step_executions.is_poll_step, step_executions.poll_count, step_executions.poll_check_at, step_executions.retry_count, step_executions.retry_after, step_executions.dispatched_at, step_executions.completed_at, step_executions.error_message, step_executions.on_failure, step_executions.rollback_status, step_executions.runbook_version
 FROM step_executions JOIN phase_executions ON phase_executions.id = step_executions.phase_execution_id JOIN batch_members ON batch_members.id = step_executions.batch_member_id
 WHERE step_executions.phase_execution_id IN (SELECT given.id
-FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given) AND step_executions.status IN ('pending', 'dispatched', 'polling') AND step_executions.status = 'pending' AND step_executions.id > :after ORDER BY step_executions.id
+FROM (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given) AND step_executions.status IN ('pending', 'dispatched', 'polling') AND step_executions.status = 'pending' AND step_executions.id > :after ORDER BY step_executions.id
  OFFSET :skip ROWS
  FETCH FIRST :size ROWS ONLY;
 
@@ -63,7 +63,7 @@ FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given) AND step
 SELECT step_executions.id, phase_executions.id AS id_1, phase_executions.phase_name, batch_members.id AS id_2, batch_members.member_key, step_executions.step_name, step_executions.step_index, step_executions.worker_id, step_executions.function_name, step_executions.status, step_executions.job_id, step_executions.job_out, step_executions.is_poll_step, step_executions.poll_count, step_executions.poll_check_at, step_executions.retry_count, step_executions.retry_after, step_executions.dispatched_at, step_executions.completed_at, step_executions.error_message, step_executions.on_failure, step_executions.rollback_status, step_executions.runbook_version
 FROM step_executions JOIN phase_executions ON phase_executions.id = step_executions.phase_execution_id JOIN batch_members ON batch_members.id = step_executions.batch_member_id
 WHERE step_executions.phase_execution_id IN (SELECT given.id
-FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given) AND step_executions.status IN ('pending', 'dispatched', 'polling') AND step_executions.status = 'dispatched' AND step_executions.id > :after ORDER BY step_executions.id
+FROM (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given) AND step_executions.status IN ('pending', 'dispatched', 'polling') AND step_executions.status = 'dispatched' AND step_executions.id > :after ORDER BY step_executions.id
  OFFSET :skip ROWS
  FETCH FIRST :size ROWS ONLY;
 
@@ -71,7 +71,7 @@ FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given) AND step
 SELECT step_executions.id, phase_executions.id AS id_1, phase_executions.phase_name, batch_members.id AS id_2, batch_members.member_key, step_executions.step_name, step_executions.step_index, step_executions.worker_id, step_executions.function_name, step_executions.status, step_executions.job_id, step_executions.job_out, step_executions.is_poll_step, step_executions.poll_count, step_executions.poll_check_at, step_executions.retry_count, step_executions.retry_after, step_executions.dispatched_at, step_executions.completed_at, step_executions.error_message, step_executions.on_failure, step_executions.rollback_status, step_executions.runbook_version
 FROM step_executions JOIN phase_executions ON phase_executions.id = step_executions.phase_execution_id JOIN batch_members ON batch_members.id = step_executions.batch_member_id
 WHERE step_executions.batch_id = :batch AND (:phases_given = :param_1 OR step_executions.phase_execution_id IN (SELECT given.id
-FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND step_executions.status = 'succeeded' AND step_executions.id > :after ORDER BY step_executions.id
+FROM (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND step_executions.status = 'succeeded' AND step_executions.id > :after ORDER BY step_executions.id
  OFFSET :skip ROWS
  FETCH FIRST :size ROWS ONLY;
 
@@ -79,7 +79,7 @@ FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND ste
 SELECT step_executions.id, phase_executions.id AS id_1, phase_executions.phase_name, batch_members.id AS id_2, batch_members.member_key, step_executions.step_name, step_executions.step_index, step_executions.worker_id, step_executions.function_name, step_executions.status, step_executions.job_id, step_executions.job_out, step_executions.is_poll_step, step_executions.poll_count, step_executions.poll_check_at, step_executions.retry_count, step_executions.retry_after, step_executions.dispatched_at, step_executions.completed_at, step_executions.error_message, step_executions.on_failure, step_executions.rollback_status, step_executions.runbook_version
 FROM step_executions JOIN phase_executions ON phase_executions.id = step_executions.phase_execution_id JOIN batch_members ON batch_members.id = step_executions.batch_member_id
 WHERE step_executions.batch_id = :batch AND (:phases_given = :param_1 OR step_executions.phase_execution_id IN (SELECT given.id
-FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND step_executions.status IN ('failed', 'poll_timeout') AND step_executions.status = 'failed' AND step_executions.id > :after ORDER BY step_executions.id
+FROM (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND step_executions.status IN ('failed', 'poll_timeout') AND step_executions.status = 'failed' AND step_executions.id > :after ORDER BY step_executions.id
  OFFSET :skip ROWS
  FETCH FIRST :size ROWS ONLY;
 
@@ -87,7 +87,7 @@ FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND ste
 SELECT step_executions.id, phase_executions.id AS id_1, phase_executions.phase_name, batch_members.id AS id_2, batch_members.member_key, step_executions.step_name, step_executions.step_index, step_executions.worker_id, step_executions.function_name, step_executions.status, step_executions.job_id, step_executions.job_out, step_executions.is_poll_step, step_executions.poll_count, step_executions.poll_check_at, step_executions.retry_count, step_executions.retry_after, step_executions.dispatched_at, step_executions.completed_at, step_executions.error_message, step_executions.on_failure, step_executions.rollback_status, step_executions.runbook_version
 FROM step_executions JOIN phase_executions ON phase_executions.id = step_executions.phase_execution_id JOIN batch_members ON batch_members.id = step_executions.batch_member_id
 WHERE step_executions.phase_execution_id IN (SELECT given.id
-FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given) AND step_executions.status IN ('pending', 'dispatched', 'polling') AND step_executions.status = 'polling' AND step_executions.id > :after ORDER BY step_executions.id
+FROM (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given) AND step_executions.status IN ('pending', 'dispatched', 'polling') AND step_executions.status = 'polling' AND step_executions.id > :after ORDER BY step_executions.id
  OFFSET :skip ROWS
  FETCH FIRST :size ROWS ONLY;
 
@@ -95,7 +95,7 @@ FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given) AND step
 SELECT step_executions.id, phase_executions.id AS id_1, phase_executions.phase_name, batch_members.id AS id_2, batch_members.member_key, step_executions.step_name, step_executions.step_index, step_executions.worker_id, step_executions.function_name, step_executions.status, step_executions.job_id, step_executions.job_out, step_executions.is_poll_step, step_executions.poll_count, step_executions.poll_check_at, step_executions.retry_count, step_executions.retry_after, step_executions.dispatched_at, step_executions.completed_at, step_executions.error_message, step_executions.on_failure, step_executions.rollback_status, step_executions.runbook_version
 FROM step_executions JOIN phase_executions ON phase_executions.id = step_executions.phase_execution_id JOIN batch_members ON batch_members.id = step_executions.batch_member_id
 WHERE step_executions.batch_id = :batch AND (:phases_given = :param_1 OR step_executions.phase_execution_id IN (SELECT given.id
-FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND step_executions.status IN ('failed', 'poll_timeout') AND step_executions.status = 'poll_timeout' AND step_executions.id > :after ORDER BY step_executions.id
+FROM (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND step_executions.status IN ('failed', 'poll_timeout') AND step_executions.status = 'poll_timeout' AND step_executions.id > :after ORDER BY step_executions.id
  OFFSET :skip ROWS
  FETCH FIRST :size ROWS ONLY;
 
@@ -103,7 +103,7 @@ FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND ste
 SELECT step_executions.id, phase_executions.id AS id_1, phase_executions.phase_name, batch_members.id AS id_2, batch_members.member_key, step_executions.step_name, step_executions.step_index, step_executions.worker_id, step_executions.function_name, step_executions.status, step_executions.job_id, step_executions.job_out, step_executions.is_poll_step, step_executions.poll_count, step_executions.poll_check_at, step_executions.retry_count, step_executions.retry_after, step_executions.dispatched_at, step_executions.completed_at, step_executions.error_message, step_executions.on_failure, step_executions.rollback_status, step_executions.runbook_version
 FROM step_executions JOIN phase_executions ON phase_executions.id = step_executions.phase_execution_id JOIN batch_members ON batch_members.id = step_executions.batch_member_id
 WHERE step_executions.batch_id = :batch AND (:phases_given = :param_1 OR step_executions.phase_execution_id IN (SELECT given.id
-FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND step_executions.status = 'cancelled' AND step_executions.id > :after ORDER BY step_executions.id
+FROM (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND step_executions.status = 'cancelled' AND step_executions.id > :after ORDER BY step_executions.id
  OFFSET :skip ROWS
  FETCH FIRST :size ROWS ONLY;
 
@@ -111,7 +111,7 @@ FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND ste
 SELECT step_executions.id, phase_executions.id AS id_1, phase_executions.phase_name, batch_members.id AS id_2, batch_members.member_key, step_executions.step_name, step_executions.step_index, step_executions.worker_id, step_executions.function_name, step_executions.status, step_executions.job_id, step_executions.job_out, step_executions.is_poll_step, step_executions.poll_count, step_executions.poll_check_at, step_executions.retry_count, step_executions.retry_after, step_executions.dispatched_at, step_executions.completed_at, step_executions.error_message, step_executions.on_failure, step_executions.rollback_status, step_executions.runbook_version
 FROM step_executions JOIN phase_executions ON phase_executions.id = step_executions.phase_execution_id JOIN batch_members ON batch_members.id = step_executions.batch_member_id
 WHERE step_executions.batch_member_id = :member AND (:phases_given = :param_1 OR step_executions.phase_execution_id IN (SELECT given.id
-FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND (:state IS NULL OR coalesce(step_executions.status, :coalesce_1) = :state) AND step_executions.id > :after ORDER BY step_executions.id
+FROM (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND (:state IS NULL OR coalesce(step_executions.status, :coalesce_1) = :state) AND step_executions.id > :after ORDER BY step_executions.id
  OFFSET :skip ROWS
  FETCH FIRST :size ROWS ONLY;
 
@@ -119,59 +119,59 @@ FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND (:s
 SELECT count(*) AS count_1
 FROM step_executions
 WHERE step_executions.batch_id = :batch AND (:phases_given = :param_1 OR step_executions.phase_execution_id IN (SELECT given.id
-FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given));
+FROM (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given));
 
 -- COUNT_STEPS_IN[pending]
 SELECT count(*) AS count_1
 FROM step_executions
 WHERE step_executions.phase_execution_id IN (SELECT given.id
-FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given) AND step_executions.status IN ('pending', 'dispatched', 'polling') AND step_executions.status = 'pending';
+FROM (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given) AND step_executions.status IN ('pending', 'dispatched', 'polling') AND step_executions.status = 'pending';
 
 -- COUNT_STEPS_IN[dispatched]
 SELECT count(*) AS count_1
 FROM step_executions
 WHERE step_executions.phase_execution_id IN (SELECT given.id
-FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given) AND step_executions.status IN ('pending', 'dispatched', 'polling') AND step_executions.status = 'dispatched';
+FROM (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given) AND step_executions.status IN ('pending', 'dispatched', 'polling') AND step_executions.status = 'dispatched';
 
 -- COUNT_STEPS_IN[succeeded]
 SELECT count(*) AS count_1
 FROM step_executions
 WHERE step_executions.batch_id = :batch AND (:phases_given = :param_1 OR step_executions.phase_execution_id IN (SELECT given.id
-FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND step_executions.status = 'succeeded';
+FROM (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND step_executions.status = 'succeeded';
 
 -- COUNT_STEPS_IN[failed]
 SELECT count(*) AS count_1
 FROM step_executions
 WHERE step_executions.batch_id = :batch AND (:phases_given = :param_1 OR step_executions.phase_execution_id IN (SELECT given.id
-FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND step_executions.status IN ('failed', 'poll_timeout') AND step_executions.status = 'failed';
+FROM (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND step_executions.status IN ('failed', 'poll_timeout') AND step_executions.status = 'failed';
 
 -- COUNT_STEPS_IN[polling]
 SELECT count(*) AS count_1
 FROM step_executions
 WHERE step_executions.phase_execution_id IN (SELECT given.id
-FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given) AND step_executions.status IN ('pending', 'dispatched', 'polling') AND step_executions.status = 'polling';
+FROM (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given) AND step_executions.status IN ('pending', 'dispatched', 'polling') AND step_executions.status = 'polling';
 
 -- COUNT_STEPS_IN[poll_timeout]
 SELECT count(*) AS count_1
 FROM step_executions
 WHERE step_executions.batch_id = :batch AND (:phases_given = :param_1 OR step_executions.phase_execution_id IN (SELECT given.id
-FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND step_executions.status IN ('failed', 'poll_timeout') AND step_executions.status = 'poll_timeout';
+FROM (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND step_executions.status IN ('failed', 'poll_timeout') AND step_executions.status = 'poll_timeout';
 
 -- COUNT_STEPS_IN[cancelled]
 SELECT count(*) AS count_1
 FROM step_executions
 WHERE step_executions.batch_id = :batch AND (:phases_given = :param_1 OR step_executions.phase_execution_id IN (SELECT given.id
-FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND step_executions.status = 'cancelled';
+FROM (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND step_executions.status = 'cancelled';
 
 -- COUNT_STEPS_OF_MEMBER
 SELECT count(*) AS count_1
 FROM step_executions
 WHERE step_executions.batch_member_id = :member AND (:phases_given = :param_1 OR step_executions.phase_execution_id IN (SELECT given.id
-FROM (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND (:state IS NULL OR coalesce(step_executions.status, :coalesce_1) = :state);
+FROM (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given)) AND (:state IS NULL OR coalesce(step_executions.status, :coalesce_1) = :state);
 
 -- FIRST_OPEN
 SELECT step_executions.id, phase_executions.id AS id_1, phase_executions.phase_name, batch_members.id AS id_2, batch_members.member_key, step_executions.step_name, step_executions.step_index, step_executions.worker_id, step_executions.function_name, step_executions.status, step_executions.job_id, step_executions.job_out, step_executions.is_poll_step, step_executions.poll_count, step_executions.poll_check_at, step_executions.retry_count, step_executions.retry_after, step_executions.dispatched_at, step_executions.completed_at, step_executions.error_message, step_executions.on_failure, step_executions.rollback_status, step_executions.runbook_version
-FROM step_executions JOIN phase_executions ON phase_executions.id = step_executions.phase_execution_id JOIN batch_members ON batch_members.id = step_executions.batch_member_id JOIN (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given ON step_executions.id = (SELECT TOP 1 other.id
+FROM step_executions JOIN phase_executions ON phase_executions.id = step_executions.phase_execution_id JOIN batch_members ON batch_members.id = step_executions.batch_member_id JOIN (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given ON step_executions.id = (SELECT TOP 1 other.id
 FROM step_executions AS other
 WHERE other.batch_member_id = given.id AND other.status IN ('pending', 'dispatched', 'polling') ORDER BY other.phase_execution_id, other.step_index);
 
@@ -182,10 +182,10 @@ WHERE init_executions.batch_id = :batch ORDER BY init_executions.runbook_version
 
 -- OPEN_ROLLBACKS
 SELECT rollback_executions.batch_member_id, rollback_executions.step_name
-FROM rollback_executions JOIN (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given ON given.id = rollback_executions.batch_member_id
+FROM rollback_executions JOIN (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given ON given.id = rollback_executions.batch_member_id
 WHERE rollback_executions.status IN ('pending', 'dispatched', 'polling') ORDER BY rollback_executions.batch_member_id, rollback_executions.id;
 
 -- OPEN_REMOVALS
 SELECT removal_executions.batch_member_id, removal_executions.step_name
-FROM removal_executions JOIN (SELECT * FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given ON given.id = removal_executions.batch_member_id
+FROM removal_executions JOIN (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given ON given.id = removal_executions.batch_member_id
 WHERE removal_executions.status IN ('pending', 'dispatched', 'polling') ORDER BY removal_executions.batch_member_id, removal_executions.id;

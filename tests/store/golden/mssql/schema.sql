@@ -12,9 +12,9 @@ GO
 CREATE TABLE audit (
     id BIGINT NOT NULL IDENTITY, 
     at DATETIME2(6) NOT NULL, 
-    actor NVARCHAR(256) NOT NULL, 
-    action VARCHAR(64) NOT NULL, 
-    target NVARCHAR(512) NOT NULL, 
+    actor NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
+    action VARCHAR(64) COLLATE Latin1_General_100_BIN2 NOT NULL, 
+    target NVARCHAR(512) COLLATE Latin1_General_100_BIN2 NOT NULL, 
     batch_id BIGINT NULL, 
     detail_json NVARCHAR(max) NULL, 
     CONSTRAINT pk_audit PRIMARY KEY (id)
@@ -28,7 +28,7 @@ GO
 
 CREATE TABLE bus_message_ids (
     topic_id BIGINT NOT NULL, 
-    message_id VARCHAR(128) NOT NULL, 
+    message_id VARCHAR(128) COLLATE Latin1_General_100_BIN2 NOT NULL, 
     until BIGINT NOT NULL, 
     CONSTRAINT pk_bus_message_ids PRIMARY KEY (topic_id, message_id)
 );
@@ -47,9 +47,9 @@ CREATE TABLE bus_messages (
     enqueued_at BIGINT NOT NULL, 
     expires_at BIGINT NOT NULL, 
     dead_at BIGINT NULL, 
-    dead_reason VARCHAR(256) NULL, 
+    dead_reason VARCHAR(256) COLLATE Latin1_General_100_BIN2 NULL, 
     dead_description NVARCHAR(max) NULL, 
-    message_id VARCHAR(128) NULL, 
+    message_id VARCHAR(128) COLLATE Latin1_General_100_BIN2 NULL, 
     properties NVARCHAR(max) NOT NULL, 
     body NVARCHAR(max) NOT NULL, 
     CONSTRAINT pk_bus_messages PRIMARY KEY (id)
@@ -72,9 +72,9 @@ GO
 CREATE TABLE bus_subscriptions (
     id BIGINT NOT NULL IDENTITY, 
     topic_id BIGINT NOT NULL, 
-    name VARCHAR(128) NOT NULL, 
-    filter_property VARCHAR(64) NULL, 
-    filter_value VARCHAR(256) NULL, 
+    name VARCHAR(128) COLLATE Latin1_General_100_BIN2 NOT NULL, 
+    filter_property VARCHAR(64) COLLATE Latin1_General_100_BIN2 NULL, 
+    filter_value VARCHAR(256) COLLATE Latin1_General_100_BIN2 NULL, 
     lock_ms BIGINT NOT NULL, 
     max_delivery_count INTEGER NOT NULL, 
     CONSTRAINT pk_bus_subscriptions PRIMARY KEY (id), 
@@ -85,7 +85,7 @@ GO
 
 CREATE TABLE bus_topics (
     id BIGINT NOT NULL IDENTITY, 
-    name VARCHAR(128) NOT NULL, 
+    name VARCHAR(128) COLLATE Latin1_General_100_BIN2 NOT NULL, 
     time_to_live_ms BIGINT NOT NULL, 
     duplicate_window_ms BIGINT NOT NULL, 
     CONSTRAINT pk_bus_topics PRIMARY KEY (id), 
@@ -97,15 +97,15 @@ GO
 CREATE TABLE dead_messages (
     id BIGINT NOT NULL IDENTITY, 
     at DATETIME2(6) NOT NULL, 
-    topic VARCHAR(128) NOT NULL, 
-    message_id VARCHAR(256) NOT NULL, 
-    message_type VARCHAR(64) NULL, 
-    reason NVARCHAR(256) NOT NULL, 
+    topic VARCHAR(128) COLLATE Latin1_General_100_BIN2 NOT NULL, 
+    message_id VARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
+    message_type VARCHAR(64) COLLATE Latin1_General_100_BIN2 NULL, 
+    reason NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
     error NVARCHAR(max) NULL, 
     properties_json NVARCHAR(max) NOT NULL, 
     body NVARCHAR(max) NOT NULL, 
     resubmitted_at DATETIME2(6) NULL, 
-    resubmitted_by NVARCHAR(256) NULL, 
+    resubmitted_by NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NULL, 
     CONSTRAINT pk_dead_messages PRIMARY KEY (id)
 );
 
@@ -113,9 +113,9 @@ GO
 
 CREATE TABLE idempotent_answers (
     id BIGINT NOT NULL IDENTITY, 
-    actor NVARCHAR(256) NOT NULL, 
-    idempotency_key NVARCHAR(256) NOT NULL, 
-    request_hash VARCHAR(64) NOT NULL, 
+    actor NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
+    idempotency_key NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
+    request_hash VARCHAR(64) COLLATE Latin1_General_100_BIN2 NOT NULL, 
     status_code INTEGER NOT NULL, 
     body NVARCHAR(max) NOT NULL, 
     created_at DATETIME2(6) NOT NULL, 
@@ -133,13 +133,13 @@ CREATE TABLE init_executions (
     id BIGINT NOT NULL IDENTITY, 
     batch_id BIGINT NOT NULL, 
     runbook_version INTEGER NOT NULL, 
-    step_name NVARCHAR(256) NOT NULL, 
+    step_name NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
     step_index INTEGER NOT NULL, 
-    worker_id NVARCHAR(256) NOT NULL, 
-    function_name NVARCHAR(256) NOT NULL, 
+    worker_id NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
+    function_name NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
     params_json NVARCHAR(max) NULL, 
-    status VARCHAR(32) NOT NULL DEFAULT 'pending', 
-    job_id VARCHAR(128) NULL, 
+    status VARCHAR(32) COLLATE Latin1_General_100_BIN2 NOT NULL DEFAULT 'pending', 
+    job_id VARCHAR(128) COLLATE Latin1_General_100_BIN2 NULL, 
     job_out BIT NOT NULL DEFAULT 0, 
     job_not_after DATETIME2(6) NULL, 
     first_dispatched_at DATETIME2(6) NULL, 
@@ -148,7 +148,7 @@ CREATE TABLE init_executions (
     result_json NVARCHAR(max) NULL, 
     error_message NVARCHAR(max) NULL, 
     timeout_sec INTEGER NOT NULL, 
-    on_failure NVARCHAR(256) NULL, 
+    on_failure NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NULL, 
     is_poll_step BIT NOT NULL DEFAULT 0, 
     poll_interval_sec INTEGER NULL, 
     poll_timeout_sec INTEGER NULL, 
@@ -160,7 +160,7 @@ CREATE TABLE init_executions (
     max_retries INTEGER NOT NULL DEFAULT '0', 
     retry_interval_sec INTEGER NULL, 
     retry_after DATETIME2(6) NULL, 
-    rollback_status VARCHAR(32) NULL, 
+    rollback_status VARCHAR(32) COLLATE Latin1_General_100_BIN2 NULL, 
     CONSTRAINT pk_init_executions PRIMARY KEY (id), 
     CONSTRAINT ck_init_executions_rollback_status CHECK (rollback_status IN ('running', 'succeeded', 'failed')), 
     CONSTRAINT ck_init_executions_status CHECK (status IN ('pending', 'dispatched', 'succeeded', 'failed', 'polling', 'poll_timeout', 'cancelled')), 
@@ -178,8 +178,8 @@ CREATE INDEX ix_init_executions_poll ON init_executions (poll_check_at) WHERE st
 GO
 
 CREATE TABLE leases (
-    name VARCHAR(64) NOT NULL, 
-    holder NVARCHAR(256) NOT NULL, 
+    name VARCHAR(64) COLLATE Latin1_General_100_BIN2 NOT NULL, 
+    holder NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
     expires_at DATETIME2(6) NOT NULL, 
     CONSTRAINT pk_leases PRIMARY KEY (name)
 );
@@ -188,8 +188,8 @@ GO
 
 CREATE TABLE outbox (
     id BIGINT NOT NULL IDENTITY, 
-    topic VARCHAR(128) NOT NULL, 
-    message_id VARCHAR(128) NULL, 
+    topic VARCHAR(128) COLLATE Latin1_General_100_BIN2 NOT NULL, 
+    message_id VARCHAR(128) COLLATE Latin1_General_100_BIN2 NULL, 
     properties NVARCHAR(max) NOT NULL, 
     body NVARCHAR(max) NOT NULL, 
     deliver_at BIGINT NULL, 
@@ -207,12 +207,12 @@ CREATE INDEX ix_outbox_unsent ON outbox (id) WHERE sequence IS NULL;
 GO
 
 CREATE TABLE runbook_automation_settings (
-    runbook_name NVARCHAR(256) NOT NULL, 
+    runbook_name NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
     automation_enabled BIT NOT NULL, 
     enabled_at DATETIME2(6) NULL, 
-    enabled_by NVARCHAR(256) NULL, 
+    enabled_by NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NULL, 
     disabled_at DATETIME2(6) NULL, 
-    disabled_by NVARCHAR(256) NULL, 
+    disabled_by NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NULL, 
     CONSTRAINT pk_runbook_automation_settings PRIMARY KEY (runbook_name)
 );
 
@@ -220,17 +220,17 @@ GO
 
 CREATE TABLE runbooks (
     id BIGINT NOT NULL IDENTITY, 
-    name NVARCHAR(256) NOT NULL, 
-    name_folded NVARCHAR(256) NOT NULL, 
+    name NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
+    name_folded NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
     version INTEGER NOT NULL, 
     yaml_content NVARCHAR(max) NOT NULL, 
-    data_table_name NVARCHAR(256) NULL, 
+    data_table_name NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NULL, 
     is_active BIT NOT NULL, 
-    overdue_behavior VARCHAR(16) NOT NULL DEFAULT 'rerun', 
+    overdue_behavior VARCHAR(16) COLLATE Latin1_General_100_BIN2 NOT NULL DEFAULT 'rerun', 
     ignore_overdue_applied BIT NOT NULL DEFAULT 0, 
     rerun_init BIT NOT NULL DEFAULT 0, 
     created_at DATETIME2(6) NOT NULL, 
-    published_by NVARCHAR(256) NULL, 
+    published_by NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NULL, 
     last_error NVARCHAR(max) NULL, 
     last_error_at DATETIME2(6) NULL, 
     CONSTRAINT pk_runbooks PRIMARY KEY (id), 
@@ -247,18 +247,18 @@ GO
 CREATE TABLE batches (
     id BIGINT NOT NULL IDENTITY, 
     runbook_id BIGINT NOT NULL, 
-    runbook_name_folded NVARCHAR(256) NOT NULL, 
+    runbook_name_folded NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
     batch_start_time DATETIME2(6) NULL, 
-    status VARCHAR(32) NOT NULL DEFAULT 'detected', 
+    status VARCHAR(32) COLLATE Latin1_General_100_BIN2 NOT NULL DEFAULT 'detected', 
     detected_at DATETIME2(6) NOT NULL, 
     loaded_at DATETIME2(6) NULL, 
     init_dispatched_at DATETIME2(6) NULL, 
     started_at DATETIME2(6) NULL, 
     completed_at DATETIME2(6) NULL, 
     is_manual BIT NOT NULL, 
-    created_by NVARCHAR(256) NULL, 
-    cancelled_by NVARCHAR(256) NULL, 
-    current_phase NVARCHAR(256) NULL, 
+    created_by NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NULL, 
+    cancelled_by NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NULL, 
+    current_phase NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NULL, 
     rerunning_init_version INTEGER NULL, 
     winding_up BIT NOT NULL DEFAULT 0, 
     CONSTRAINT pk_batches PRIMARY KEY (id), 
@@ -279,15 +279,15 @@ GO
 CREATE TABLE batch_members (
     id BIGINT NOT NULL IDENTITY, 
     batch_id BIGINT NOT NULL, 
-    member_key NVARCHAR(512) NOT NULL, 
-    member_key_folded NVARCHAR(512) NOT NULL, 
+    member_key NVARCHAR(512) COLLATE Latin1_General_100_BIN2 NOT NULL, 
+    member_key_folded NVARCHAR(512) COLLATE Latin1_General_100_BIN2 NOT NULL, 
     data_json NVARCHAR(max) NOT NULL, 
     worker_data_json NVARCHAR(max) NULL, 
-    status VARCHAR(32) NOT NULL DEFAULT 'active', 
+    status VARCHAR(32) COLLATE Latin1_General_100_BIN2 NOT NULL DEFAULT 'active', 
     generation INTEGER NOT NULL DEFAULT '1', 
     added_at DATETIME2(6) NOT NULL, 
     removed_at DATETIME2(6) NULL, 
-    removed_by NVARCHAR(256) NULL, 
+    removed_by NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NULL, 
     failed_at DATETIME2(6) NULL, 
     completed_at DATETIME2(6) NULL, 
     add_dispatched_at DATETIME2(6) NULL, 
@@ -330,12 +330,12 @@ GO
 CREATE TABLE phase_executions (
     id BIGINT NOT NULL IDENTITY, 
     batch_id BIGINT NOT NULL, 
-    phase_name NVARCHAR(256) NOT NULL, 
+    phase_name NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
     offset_minutes INTEGER NOT NULL, 
     due_at DATETIME2(6) NULL, 
     runbook_version INTEGER NOT NULL, 
-    status VARCHAR(32) NOT NULL DEFAULT 'pending', 
-    skip_reason VARCHAR(32) NULL, 
+    status VARCHAR(32) COLLATE Latin1_General_100_BIN2 NOT NULL DEFAULT 'pending', 
+    skip_reason VARCHAR(32) COLLATE Latin1_General_100_BIN2 NULL, 
     dispatched_at DATETIME2(6) NULL, 
     completed_at DATETIME2(6) NULL, 
     expanded_to_member_id BIGINT NOT NULL DEFAULT '0', 
@@ -362,13 +362,13 @@ CREATE TABLE removal_executions (
     id BIGINT NOT NULL IDENTITY, 
     batch_id BIGINT NOT NULL, 
     runbook_version INTEGER NOT NULL, 
-    step_name NVARCHAR(256) NOT NULL, 
+    step_name NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
     step_index INTEGER NOT NULL, 
-    worker_id NVARCHAR(256) NOT NULL, 
-    function_name NVARCHAR(256) NOT NULL, 
+    worker_id NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
+    function_name NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
     params_json NVARCHAR(max) NULL, 
-    status VARCHAR(32) NOT NULL DEFAULT 'pending', 
-    job_id VARCHAR(128) NULL, 
+    status VARCHAR(32) COLLATE Latin1_General_100_BIN2 NOT NULL DEFAULT 'pending', 
+    job_id VARCHAR(128) COLLATE Latin1_General_100_BIN2 NULL, 
     job_out BIT NOT NULL DEFAULT 0, 
     job_not_after DATETIME2(6) NULL, 
     first_dispatched_at DATETIME2(6) NULL, 
@@ -377,7 +377,7 @@ CREATE TABLE removal_executions (
     result_json NVARCHAR(max) NULL, 
     error_message NVARCHAR(max) NULL, 
     timeout_sec INTEGER NOT NULL, 
-    on_failure NVARCHAR(256) NULL, 
+    on_failure NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NULL, 
     is_poll_step BIT NOT NULL DEFAULT 0, 
     poll_interval_sec INTEGER NULL, 
     poll_timeout_sec INTEGER NULL, 
@@ -419,13 +419,13 @@ CREATE TABLE step_executions (
     id BIGINT NOT NULL IDENTITY, 
     batch_id BIGINT NOT NULL, 
     runbook_version INTEGER NOT NULL, 
-    step_name NVARCHAR(256) NOT NULL, 
+    step_name NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
     step_index INTEGER NOT NULL, 
-    worker_id NVARCHAR(256) NOT NULL, 
-    function_name NVARCHAR(256) NOT NULL, 
+    worker_id NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
+    function_name NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
     params_json NVARCHAR(max) NULL, 
-    status VARCHAR(32) NOT NULL DEFAULT 'pending', 
-    job_id VARCHAR(128) NULL, 
+    status VARCHAR(32) COLLATE Latin1_General_100_BIN2 NOT NULL DEFAULT 'pending', 
+    job_id VARCHAR(128) COLLATE Latin1_General_100_BIN2 NULL, 
     job_out BIT NOT NULL DEFAULT 0, 
     job_not_after DATETIME2(6) NULL, 
     first_dispatched_at DATETIME2(6) NULL, 
@@ -434,7 +434,7 @@ CREATE TABLE step_executions (
     result_json NVARCHAR(max) NULL, 
     error_message NVARCHAR(max) NULL, 
     timeout_sec INTEGER NOT NULL, 
-    on_failure NVARCHAR(256) NULL, 
+    on_failure NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NULL, 
     is_poll_step BIT NOT NULL DEFAULT 0, 
     poll_interval_sec INTEGER NULL, 
     poll_timeout_sec INTEGER NULL, 
@@ -449,7 +449,7 @@ CREATE TABLE step_executions (
     phase_execution_id BIGINT NOT NULL, 
     batch_member_id BIGINT NOT NULL, 
     generation INTEGER NOT NULL, 
-    rollback_status VARCHAR(32) NULL, 
+    rollback_status VARCHAR(32) COLLATE Latin1_General_100_BIN2 NULL, 
     CONSTRAINT pk_step_executions PRIMARY KEY (id), 
     CONSTRAINT ck_step_executions_rollback_status CHECK (rollback_status IN ('running', 'succeeded', 'failed')), 
     CONSTRAINT ck_step_executions_status CHECK (status IN ('pending', 'dispatched', 'succeeded', 'failed', 'polling', 'poll_timeout', 'cancelled')), 
@@ -487,13 +487,13 @@ CREATE TABLE rollback_executions (
     id BIGINT NOT NULL IDENTITY, 
     batch_id BIGINT NOT NULL, 
     runbook_version INTEGER NOT NULL, 
-    step_name NVARCHAR(256) NOT NULL, 
+    step_name NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
     step_index INTEGER NOT NULL, 
-    worker_id NVARCHAR(256) NOT NULL, 
-    function_name NVARCHAR(256) NOT NULL, 
+    worker_id NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
+    function_name NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
     params_json NVARCHAR(max) NULL, 
-    status VARCHAR(32) NOT NULL DEFAULT 'pending', 
-    job_id VARCHAR(128) NULL, 
+    status VARCHAR(32) COLLATE Latin1_General_100_BIN2 NOT NULL DEFAULT 'pending', 
+    job_id VARCHAR(128) COLLATE Latin1_General_100_BIN2 NULL, 
     job_out BIT NOT NULL DEFAULT 0, 
     job_not_after DATETIME2(6) NULL, 
     first_dispatched_at DATETIME2(6) NULL, 
@@ -502,7 +502,7 @@ CREATE TABLE rollback_executions (
     result_json NVARCHAR(max) NULL, 
     error_message NVARCHAR(max) NULL, 
     timeout_sec INTEGER NOT NULL, 
-    on_failure NVARCHAR(256) NULL, 
+    on_failure NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NULL, 
     is_poll_step BIT NOT NULL DEFAULT 0, 
     poll_interval_sec INTEGER NULL, 
     poll_timeout_sec INTEGER NULL, 
@@ -514,7 +514,7 @@ CREATE TABLE rollback_executions (
     max_retries INTEGER NOT NULL DEFAULT '0', 
     retry_interval_sec INTEGER NULL, 
     retry_after DATETIME2(6) NULL, 
-    rollback_name NVARCHAR(256) NOT NULL, 
+    rollback_name NVARCHAR(256) COLLATE Latin1_General_100_BIN2 NOT NULL, 
     step_execution_id BIGINT NULL, 
     init_execution_id BIGINT NULL, 
     batch_member_id BIGINT NULL, 
@@ -549,6 +549,26 @@ CREATE UNIQUE INDEX ux_rollback_executions_init ON rollback_executions (init_exe
 GO
 
 CREATE UNIQUE INDEX ux_rollback_executions_step ON rollback_executions (step_execution_id, step_index) WHERE step_execution_id IS NOT NULL;
+
+GO
+
+ALTER TABLE batch_members SET (LOCK_ESCALATION = DISABLE);
+
+GO
+
+ALTER TABLE step_executions SET (LOCK_ESCALATION = DISABLE);
+
+GO
+
+ALTER TABLE rollback_executions SET (LOCK_ESCALATION = DISABLE);
+
+GO
+
+ALTER TABLE removal_executions SET (LOCK_ESCALATION = DISABLE);
+
+GO
+
+ALTER TABLE outbox SET (LOCK_ESCALATION = DISABLE);
 
 GO
 

@@ -1,4 +1,4 @@
-"""`matoolkit runbook`: what can be said about a runbook without a server."""
+"""`runbook validate` and `runbook schema`: what can be said about a runbook without a server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from matoolkit.cli.options import echo_json, output_option
-from matoolkit.runbooks import check_runbook, json_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,12 +14,7 @@ if TYPE_CHECKING:
     from matoolkit.runbooks import Problem
 
 
-@click.group()
-def runbook() -> None:
-    """Check runbooks offline."""
-
-
-@runbook.command()
+@click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @output_option
 def validate(file: str, output: str) -> None:
@@ -28,6 +22,8 @@ def validate(file: str, output: str) -> None:
 
     Keys that no runbook has are errors here, as they are usually misspelt; publishing only warns of them.
     """
+    from matoolkit.runbooks import check_runbook
+
     with click.open_file(file, "rb") as stream:
         report = check_runbook(stream.read())
     name = "<stdin>" if file == "-" else file
@@ -45,9 +41,11 @@ def validate(file: str, output: str) -> None:
         click.echo(f"{name} is valid")
 
 
-@runbook.command()
+@click.command()
 def schema() -> None:
     """Print the JSON Schema of runbooks, for editors."""
+    from matoolkit.runbooks import json_schema
+
     echo_json(json_schema())
 
 

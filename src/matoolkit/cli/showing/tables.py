@@ -1,0 +1,179 @@
+"""Tables that fit the terminal: what is least needed goes first, long texts are folded and never cut.
+
+Where nothing is narrow, in a pipe or a file, every row is one line and nothing is left out.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from matoolkit.cli.showing.safe import safe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+_GAP = 2
+_NARROWEST = 12
+"""To which a text that may be folded is squeezed before columns are left out."""
+_UNLIMITED = 1_000_000
+_COLOURS = {
+    "active": "cyan",
+    "cancelled": "yellow",
+    "completed": "green",
+    "detected": "blue",
+    "dispatched": "cyan",
+    "failed": "red",
+    "init_dispatched": "cyan",
+    "pending": "bright_black",
+    "poll_timeout": "red",
+    "polling": "cyan",
+    "removed": "yellow",
+    "running": "cyan",
+    "skipped": "yellow",
+    "succeeded": "green",
+    "superseded": "bright_black",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its title, what it shows of a row, and how readily it gives way."""
+
+    title: str
+    show: Callable[[Mapping[str, Any]], object]
+    rank: int = 0
+    """Columns of the highest rank are left out first when it is narrow; those of rank 0 never."""
+    folds: bool = False
+    """Whether it may be squeezed, on several lines."""
+    right: bool = False
+
+
+def field(title: str, key: str, **more: Any) -> Column:
+    """A column that shows a field of the answer."""
+    return Column(title, lambda row: _plain(row.get(key)), **more)
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Where people read: their terminal, or a pipe without width and colour."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else _UNLIMITED
+    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=width is not None)
+
+
+def is_terminal() -> bool:
+    """Whether a person watches what is printed."""
+    return sys.stdout.isatty()
+
+
+def coloured(status: object) -> Text:
+    """A state in its colour."""
+    return Text(safe(status), _COLOURS.get(str(status), ""))
+
+
+def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], *, on: Console | None = None) -> None:
+    """Print rows under their titles."""
+    target = on or console()
+    cells = [[_cell(column, row) for column in columns] for row in rows]
+    # A column in which nothing stands says nothing.
+    filled = [
+        index for index, column in enumerate(columns) if not column.rank or any(line[index].plain for line in cells)
+    ]
+    natural = {index: max(cell_len(columns[index].title), *(_width(line[index]) for line in cells)) for index in filled}
+    chosen = _fitting(columns, filled, natural, target.width)
+    if chosen is None:
+        _print_records(target, cells, columns)
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_edge=False)
+    for index in chosen:
+        column = columns[index]
+        table.add_column(
+            column.title.upper(),
+            justify="right" if column.right else "left",
+            overflow="fold",
+            no_wrap=not column.folds,
+            min_width=None if column.folds else natural[index],
+        )
+    for line in cells:
+        table.add_row(*(line[index] for index in chosen))
+    for each in _lines(target, table):
+        target.print(each, soft_wrap=True)
+    if left_out := [columns[index].title for index in filled if index not in chosen]:
+        note = f"Left out, as the terminal is narrow: {', '.join(left_out)}."
+        console(stderr=True).print(Text(note, "bright_black"))
+
+
+def print_fields(pairs: Iterable[tuple[str, object]], *, on: Console | None = None) -> None:
+    """Print what there is to say of one thing, a line each; what is empty is left out."""
+    target = on or console()
+    shown = [(label, value) for label, value in pairs if value not in (None, "")]
+    widest = max((cell_len(label) for label, _ in shown), default=0) + 1
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(no_wrap=True, min_width=widest)
+    grid.add_column(overflow="fold")
+    for label, value in shown:
+        grid.add_row(Text(f"{label}:", "bold"), value if isinstance(value, Text) else Text(safe(_plain(value))))
+    for each in _lines(target, grid):
+        target.print(each, soft_wrap=True)
+
+
+def _lines(target: Console, table: Table) -> Iterable[Text]:
+    """A table's lines without the blanks that fill them up: nobody wants those in a file, or in what is copied."""
+    for line in target.render_lines(table, pad=False):
+        text = Text.assemble(*((segment.text, segment.style or "") for segment in line))
+        text.rstrip()
+        yield text
+
+
+def _cell(column: Column, row: Mapping[str, Any]) -> Text:
+    shown = column.show(row)
+    if isinstance(shown, Text):
+        return shown
+    if column.title == "Status":
+        return coloured(_plain(shown))
+    return Text(safe(_plain(shown)))
+
+
+def _plain(value: Any) -> Any:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value
+
+
+def _width(cell: Text) -> int:
+    return max((cell_len(line) for line in cell.plain.split("\n")), default=0)
+
+
+def _fitting(
+    columns: Sequence[Column], filled: Sequence[int], natural: Mapping[int, int], width: int
+) -> list[int] | None:
+    """Which columns there is room for; None when not even those that have to be there fit."""
+    chosen = list(filled)
+
+    def narrowest() -> int:
+        needed = (min(natural[i], _NARROWEST) if columns[i].folds else natural[i] for i in chosen)
+        return sum(needed) + _GAP * (len(chosen) - 1)
+
+    while narrowest() > width:
+        rank, index = max((columns[i].rank, i) for i in chosen)
+        if rank == 0:
+            return None
+        chosen.remove(index)
+    return chosen
+
+
+def _print_records(target: Console, cells: Sequence[Sequence[Text]], columns: Sequence[Column]) -> None:
+    for number, line in enumerate(cells):
+        if number:
+            target.print()
+        print_fields(
+            ((column.title, cell) for column, cell in zip(columns, line, strict=True) if cell.plain), on=target
+        )
