@@ -23,6 +23,7 @@ _SUITES = {
     "raw": "benchmarks.raw_limits:raw_limits",
     "styles": "benchmarks.raw_limits:parameter_styles",
     "engine": "benchmarks.engine:engine",
+    "worker": "benchmarks.worker:worker",
     "tick": "benchmarks.tick:tick",
 }
 """Where each suite's function is. They are imported only when run, so that none counts in another's memory; the order
