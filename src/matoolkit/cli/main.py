@@ -44,6 +44,7 @@ SUBCOMMANDS: Mapping[str, Subcommand] = {
         "matoolkit.cli.doctor:doctor",
         "Check that a live database holds nothing that must not be; it is read, and nothing is changed.",
     ),
+    "find": Subcommand("matoolkit.cli.find:find", "Say in which batches the person KEY is or was, and where there."),
     "migrate": Subcommand("matoolkit.cli.migrate:migrate", "Bring a database's schema up to date."),
     "orchestrator": Subcommand(
         "matoolkit.cli.orchestrator:orchestrator",
@@ -58,6 +59,9 @@ SUBCOMMANDS: Mapping[str, Subcommand] = {
     ),
     "query": Subcommand("matoolkit.cli.query:query", "Look at what runbooks' queries find."),
     "runbook": Subcommand("matoolkit.cli.runbook:runbook", "Check, publish and look at runbooks."),
+    "status": Subcommand(
+        "matoolkit.cli.status:status", "Show how all of it is: what needs a person, what is open, what comes next."
+    ),
     "template": Subcommand("matoolkit.cli.template:template", "Get CSV templates for manual batches."),
     "up": Subcommand("matoolkit.cli.up:up", "Run scheduler, orchestrator, worker and API in one process."),
     "worker": Subcommand(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from matoolkit.cli.batch.acting import advance, cancel, release_removals
+from matoolkit.cli.batch.closely import failures, member
 from matoolkit.cli.batch.looking import get, list_batches, phases, steps
 from matoolkit.cli.batch.people import add_members, create, members, remove_member
 from matoolkit.cli.batch.watching import watch
@@ -21,6 +22,8 @@ from matoolkit.cli.batch.watching import watch
         members,
         add_members,
         remove_member,
+        member,
+        failures,
         phases,
         steps,
         release_removals,

@@ -70,13 +70,13 @@ def member_columns(*, data: bool) -> list[Column]:
         Column("Joined", lambda row: moment(row["addedAt"]), rank=4),
         Column("Ended", lambda row: moment(row["completedAt"] or row["failedAt"] or row["removedAt"]), rank=3),
         field("Removed by", "removedBy", rank=5, folds=True),
-        Column("Time", lambda row: row["generation"] if row["generation"] > 1 else "", rank=6, right=True),
+        Column("Stay", lambda row: row["generation"] if row["generation"] > 1 else "", rank=6, right=True),
         field("Waits for", "waitingFor", rank=2, folds=True),
     ]
     if data:
         columns += [
-            Column("Data", lambda row: _pairs(row["data"]), rank=1, folds=True),
-            Column("From workers", lambda row: _pairs(row["workerData"]), rank=1, folds=True),
+            Column("Data", lambda row: pairs(row["data"]), rank=1, folds=True),
+            Column("From workers", lambda row: pairs(row["workerData"]), rank=1, folds=True),
         ]
     return columns
 
@@ -94,7 +94,8 @@ def counted(by_status: Mapping[str, int]) -> str:
     return ", ".join(f"{number:,} {status}" for status, number in by_status.items() if number)
 
 
-def _pairs(held: Mapping[str, Any] | None) -> str:
+def pairs(held: Mapping[str, Any] | None) -> str:
+    """`Mail=anna@contoso.example, Groups=["a"]`."""
     return ", ".join(
         f"{key}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for key, value in (held or {}).items()

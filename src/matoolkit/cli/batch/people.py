@@ -109,7 +109,7 @@ def remove_member(batch_id: int, member: str, api_url: str | None, output: str, 
     from matoolkit.cli.showing.safe import safe
 
     with api_client(api_url) as client:
-        found = _member(client, batch_id, member)
+        found = member_of(client, batch_id, member)
         if not force:
             at = f" It is at {found['waitingFor']}." if found.get("waitingFor") else ""
             confirm(
@@ -123,7 +123,8 @@ def remove_member(batch_id: int, member: str, api_url: str | None, output: str, 
         click.echo(f"'{safe(found['memberKey'])}' is removed from batch {batch_id} (member id {found['id']}).")
 
 
-def _member(client: ApiClient, batch_id: int, named: str) -> Mapping[str, Any]:
+def member_of(client: ApiClient, batch_id: int, named: str) -> Mapping[str, Any]:
+    """By key, or by id."""
     listed = client.members(batch_id, member=named)["members"]
     if not listed:
         from matoolkit.cli.showing.safe import safe

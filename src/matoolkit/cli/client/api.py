@@ -141,7 +141,23 @@ class ApiClient:
         """The steps of a batch's members: `phase`, `status` and `member` choose among them."""
         return self._get(path("batches", batch_id, "steps"), **page)
 
+    def member(self, batch_id: int, member_id: int) -> Answer:
+        """A member with all that was done."""
+        return self._get(path("batches", batch_id, "members", member_id))
+
+    def failures(self, batch_id: int, **page: Any) -> Answer:
+        """What went wrong in a batch, what is alike counted together."""
+        return self._get(path("batches", batch_id, "failures"), **page)
+
     # Operations ------------------------------------------------------------------------------------------------------
+
+    def status(self) -> Answer:
+        """How all of it is, and what a person should look at."""
+        return self._get(path("status"))
+
+    def places(self, **page: Any) -> Answer:
+        """Every batch in which the person with this `key` is or was."""
+        return self._get(path("members"), **page)
 
     def dead_letters(self, **page: Any) -> Answer:
         """Messages that could not be handled."""

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 class ClientError(MatoolkitError):
     """The admin API was asked in vain."""
 
+    @property
+    def brief(self) -> str:
+        """What is wrong, without what to do about it."""
+        return str(self)
+
 
 class ServerAway(ClientError):
     """Nobody answers at the address."""
@@ -21,11 +26,16 @@ class ServerAway(ClientError):
 
     def __init__(self, url: str, why: str) -> None:
         self.url = url
+        self.why = why
         super().__init__(
-            f"the server at {url} cannot be reached: {why}. "
-            "Is it running (`matoolkit up` starts one on this machine), and is that its address? "
+            f"{self.brief}. Is it running (`matoolkit up` starts one on this machine), and is that its address? "
             "Another one is named with --api-url, MATOOLKIT_API_URL or `matoolkit config set api-url`"
         )
+
+    @property
+    def brief(self) -> str:
+        """Where nobody is."""
+        return f"the server at {self.url} cannot be reached: {self.why}"
 
 
 class ServerSilent(ClientError):

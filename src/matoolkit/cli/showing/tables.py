@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _GAP = 2
-_NARROWEST = 12
-"""To which a text that may be folded is squeezed before columns are left out."""
+_NARROWEST = (32, 20)
+"""To which a text that may be folded is squeezed before columns are left out: one that has to be there, and others."""
 _UNLIMITED = 1_000_000
 _COLOURS = {
     "active": "cyan",
@@ -90,7 +90,7 @@ def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], *,
     if chosen is None:
         _print_records(target, cells, columns)
         return
-    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_edge=False)
+    table = Table(box=None, padding=(0, _GAP, 0, 0), header_style="bold", show_edge=False)
     for index in chosen:
         column = columns[index]
         table.add_column(
@@ -98,7 +98,7 @@ def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], *,
             justify="right" if column.right else "left",
             overflow="fold",
             no_wrap=not column.folds,
-            min_width=None if column.folds else natural[index],
+            min_width=_narrowest(column, natural[index]),
         )
     for line in cells:
         table.add_row(*(line[index] for index in chosen))
@@ -159,8 +159,8 @@ def _fitting(
     chosen = list(filled)
 
     def narrowest() -> int:
-        needed = (min(natural[i], _NARROWEST) if columns[i].folds else natural[i] for i in chosen)
-        return sum(needed) + _GAP * (len(chosen) - 1)
+        # There is a gap behind the last one too, or rich would cut it.
+        return sum(_narrowest(columns[i], natural[i]) + _GAP for i in chosen)
 
     while narrowest() > width:
         rank, index = max((columns[i].rank, i) for i in chosen)
@@ -168,6 +168,10 @@ def _fitting(
             return None
         chosen.remove(index)
     return chosen
+
+
+def _narrowest(column: Column, natural: int) -> int:
+    return min(natural, _NARROWEST[bool(column.rank)]) if column.folds else natural
 
 
 def _print_records(target: Console, cells: Sequence[Sequence[Text]], columns: Sequence[Column]) -> None:

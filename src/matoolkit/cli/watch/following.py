@@ -101,7 +101,7 @@ class Following:
 
     def _gone(self, error: ClientError) -> None:
         if not self._away:
-            self._tell({"event": "server-away", "error": str(error)})
+            self._tell({"event": "server-away", "error": error.brief})
         self._away += 1
         self._draw()
 

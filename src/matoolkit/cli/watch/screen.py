@@ -64,7 +64,7 @@ class Screen:
         """Draw everything anew."""
         parts: list[Any] = [] if look is None else picture(look, per_minute, now, advancing=self.advancing)
         if self._away is not None:
-            parts.append(Text(f"The server is away; trying again. ({safe(self._away)})", "bold yellow"))
+            parts.append(Text(f"Trying again: {safe(self._away)}", "bold yellow"))
         self._live.update(Group(*parts), refresh=True)
 
 
@@ -92,7 +92,7 @@ def picture(look: Look, per_minute: float | None, now: datetime, *, advancing: b
 
 
 def _phases(look: Look, now: datetime) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("PHASE", overflow="fold", min_width=8)
     table.add_column("STATUS", no_wrap=True)
     if any(each["dueAt"] for each in look.phases):

@@ -41,7 +41,7 @@ def line_of(change: Change, now: datetime) -> str:
         case "advanced":
             text = f"advanced: {advance_told(change['answer'])}"
         case "server-away":
-            text = f"the server is away, trying again: {change['error']}"
+            text = f"trying again: {change['error']}"
         case "server-back":
             text = "the server is back"
         case other:
