@@ -72,10 +72,14 @@ class Running:
     def exit_code(self, timeout: float = SECONDS) -> int:
         """How it ended; everything it said is in `lines` then."""
         code = self.process.wait(timeout)
+        self.read_on()
+        return code
+
+    def read_on(self) -> None:
+        """Have everything in `lines` that it said before it ended."""
         self._reader.join(SECONDS)
         while (line := self._coming.get(timeout=SECONDS)) is not None:
             self.lines.append(line)
-        return code
 
     def kill(self) -> None:
         """At once, without a word."""
