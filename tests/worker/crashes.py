@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matoolkit.messages import WorkerJob, WorkerResult
     from tests.worker.workplace import Workplace
 
-_LONGEST_LIFE = 0.3
-
 
 @dataclass
 class Crashes:
@@ -29,6 +27,8 @@ class Crashes:
     folder: Path
     settings: dict[str, str] = field(default_factory=dict)
     seed: int = 1
+    longest_life: float = 0.3
+    """Seconds."""
 
     def run(self, jobs: Sequence[WorkerJob], kills: int) -> dict[str, WorkerResult]:
         """Kill so many workers, sending a part of the jobs to each, and let one live; the only result of each job."""
@@ -40,7 +40,7 @@ class Crashes:
             worker = WorkerProcess(self.url, self.folder, self.settings)
             self._check_ready(worker)
             # No line holds these words: the time passes, or the process has ended by itself, which must not be.
-            worker.says("no such words", within=chance.random() * _LONGEST_LIFE)
+            worker.says("no such words", within=chance.random() * self.longest_life)
             assert worker.is_running, worker.lines
             worker.kill()
             # As when nobody has been there for as long as a lock lasts.

@@ -101,14 +101,16 @@ def killed_at_random(workplace: Workplace, server: SimulatedTenant, crashes: Cra
 def test_killed_at_random_points_nobody_is_made_twice(
     workplace: Workplace, server: SimulatedTenant, url: str, tmp_path: Path
 ) -> None:
-    killed_at_random(workplace, server, Crashes(workplace, url, tmp_path, tenant_settings(server)), 6, 400)
+    crashes = Crashes(workplace, url, tmp_path, tenant_settings(server), longest_life=0.8)
+    killed_at_random(workplace, server, crashes, 6, 400)
 
 
 @pytest.mark.soak
 def test_killed_a_hundred_times_nobody_is_made_twice(
     workplace: Workplace, server: SimulatedTenant, url: str, tmp_path: Path
 ) -> None:
-    killed_at_random(workplace, server, Crashes(workplace, url, tmp_path, tenant_settings(server), seed=7), 100, 2000)
+    crashes = Crashes(workplace, url, tmp_path, tenant_settings(server), seed=7, longest_life=1.2)
+    killed_at_random(workplace, server, crashes, 100, 2000)
 
 
 @pytest.mark.parametrize("places", [16, pytest.param(64, marks=pytest.mark.soak)])
