@@ -38,12 +38,12 @@ rollbacks:
 """
 
 
-def people(file: Path, count: int) -> str:
-    """A data source with so many people whose time is now; its URL."""
+def people(file: Path, count: int, first: int = 0) -> str:
+    """Adds so many people whose time is now to a data source; its URL."""
     with closing(sqlite3.connect(file)) as source, source:
-        source.execute("CREATE TABLE people (Number INTEGER, MovesAt TEXT)")
+        source.execute("CREATE TABLE IF NOT EXISTS people (Number INTEGER, MovesAt TEXT)")
         now = datetime.now(UTC).isoformat()
-        source.executemany("INSERT INTO people VALUES (?, ?)", [(number, now) for number in range(count)])
+        source.executemany("INSERT INTO people VALUES (?, ?)", [(first + number, now) for number in range(count)])
     return f"sqlite:///{file}"
 
 
