@@ -220,6 +220,24 @@ def test_nobody_is_in_two_open_batches_of_a_runbook(live: Live) -> None:
     assert live.create(live.publish(), "anna")["memberCount"] == 1
 
 
+def test_who_failed_may_go_once_more_in_a_batch_of_their_own(live: Live) -> None:
+    live.function = failing("ben@example.test")
+    name = live.publish()
+    batch = live.create(name, "anna", "ben")["batchId"]
+    live.post(f"/api/batches/{batch}/advance")
+    live.settle()
+    assert members(live, batch) == {"anna": "active", "ben": "failed"}
+    live.function = None
+    again = live.create(name, "anna", "ben")
+    assert again["memberCount"] == 1
+    assert again["warnings"] == [f"left out: 'anna' is in batch {batch} of this runbook, and not through with it"]
+    for each in (again["batchId"], batch, again["batchId"]):
+        live.post(f"/api/batches/{each}/advance")
+        live.settle()
+    assert members(live, again["batchId"]) == {"ben": "completed"}
+    assert members(live, batch) == {"anna": "completed", "ben": "failed"}
+
+
 def test_cancelling_ends_it(live: Live) -> None:
     batch = live.batch()
     live.post(f"/api/batches/{batch}/advance")
