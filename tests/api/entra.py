@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,6 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generat
 from matoolkit.api.sign_in import EntraSettings
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Mapping
 
 TENANT = "11111111-2222-3333-4444-555555555555"
@@ -37,10 +37,13 @@ class Directory:
         self.fails = False
         self.extra: list[Any] = []
         self.gate: threading.Event | None = None
+        self.is_asked = threading.Event()
 
     def fetch(self, url: str) -> bytes:
         assert url == f"https://login.microsoftonline.com/{TENANT}/discovery/v2.0/keys"
         self.asked += 1
+        if self.gate is not None:
+            self.is_asked.set()
         if self.gate is not None:
             assert self.gate.wait(10)
         if self.fails:

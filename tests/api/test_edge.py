@@ -151,6 +151,25 @@ def test_a_client_that_goes_away_in_the_middle_harms_nobody(live: Live, log: Lin
     assert not [each for each in log.records if each.exc_info]
 
 
+@pytest.mark.parametrize(
+    ("path", "kind"), [("/api/runbooks", "application/json"), ("/api/batches", "multipart/form-data; boundary=b")]
+)
+def test_a_body_that_stops_coming_is_not_waited_for(
+    live: Live, monkeypatch: pytest.MonkeyPatch, path: str, kind: str
+) -> None:
+    monkeypatch.setattr("matoolkit.api.bodies._PATIENCE_SECONDS", 0.2)
+    host_name, port = live.server.url.removeprefix("http://").split(":")
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {live.token('Admin')}\r\n"
+        f"Content-Type: {kind}\r\nContent-Length: 1000\r\n\r\n--b\r\n"
+    )
+    with socket.create_connection((host_name, int(port)), timeout=10) as client:
+        client.sendall(head.encode())
+        answer = b"".join(iter(lambda: client.recv(65_536), b""))
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert answer.endswith(b'{"error":"nothing more of the request has come for 0.2 seconds"}')
+
+
 def test_the_documents_are_for_everybody(live: Live) -> None:
     page = live.call("GET", "/docs", role=None)
     assert page.headers["content-type"].startswith("text/html")

@@ -255,6 +255,30 @@ def test_of_many_who_need_a_key_one_fetches_it(entra: SignIn, directory: Directo
     assert (len(found), directory.asked) == (5, 1)
 
 
+def test_while_old_keys_are_fetched_anew_they_serve(entra: SignIn, clock: ManualClock, directory: Directory) -> None:
+    token = signed(fresh(exp=int(NOW.timestamp()) + 10**6))
+    entra.check(token)
+    clock.advance(hours=25)
+    directory.gate = threading.Event()
+    fetching = threading.Thread(target=entra.check, args=(token,))
+    fetching.start()
+    assert directory.is_asked.wait(10)
+    try:
+        # Neither waits for the fetch that is under way.
+        assert entra.is_ready(token)
+        assert entra.check(token).name == entra.check(token, fetch=False).name == "anna@example.test"
+    finally:
+        directory.gate.set()
+        fetching.join(10)
+    assert directory.asked == 2
+
+
+def test_told_not_to_it_fetches_nothing(entra: SignIn, directory: Directory) -> None:
+    with pytest.raises(Refused, match="not known"):
+        entra.check(signed(fresh()), fetch=False)
+    assert directory.asked == 0
+
+
 # This machine's own key -----------------------------------------------------------------------------------------------
 
 

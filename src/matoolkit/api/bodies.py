@@ -7,13 +7,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
+import anyio
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from matoolkit.api.csv_members import MOST_BYTES
-from matoolkit.api.errors import BadRequest, InvalidFile, TooLarge
+from matoolkit.api.errors import BadRequest, InvalidFile, TooLarge, TooSlow
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -24,6 +25,8 @@ _LARGEST_JSON = 4 * 1024 * 1024
 _AROUND_A_FILE = 64 * 1024
 _READ_ON = 4
 """By how many times its limit a body may go on while we throw it away, so that its sender hears why it was refused."""
+_PATIENCE_SECONDS = 30.0
+"""With a sender who says nothing in the middle of a body."""
 _SHOWN_ERRORS = 20
 
 Asked = TypeVar("Asked", bound=BaseModel)
@@ -50,14 +53,21 @@ class _Limited:
         self._declared = int(declared) if declared.isdigit() else 0
 
     async def receive(self) -> Any:
-        message = await self._receive()
+        message = await self._next()
         self._seen += len(message.get("body", b""))
         if max(self._seen, self._declared) > self._limit:
             while message.get("more_body") and self._seen <= self._limit * _READ_ON:
-                message = await self._receive()
+                message = await self._next()
                 self._seen += len(message.get("body", b""))
             raise TooLarge(f"the request is larger than {self._limit:,} bytes")
         return message
+
+    async def _next(self) -> Any:
+        try:
+            with anyio.fail_after(_PATIENCE_SECONDS):
+                return await self._receive()
+        except TimeoutError:
+            raise TooSlow(f"nothing more of the request has come for {_PATIENCE_SECONDS:g} seconds") from None
 
 
 async def read_json(request: Request, kind: type[Asked]) -> tuple[Asked, str]:

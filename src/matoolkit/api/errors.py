@@ -56,6 +56,13 @@ class TooLarge(ApiError):
     status = 413
 
 
+class TooSlow(ApiError):
+    """The request's body does not come."""
+
+    status = 408
+    headers = {"Connection": "close"}  # noqa: RUF012 - not changed
+
+
 class Unavailable(ApiError):
     """Something that the answer needs cannot be reached; the same request may succeed later."""
 

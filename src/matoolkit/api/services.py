@@ -75,6 +75,7 @@ class Services:
     preview: Preview | None = None
     release: Release | None = None
     threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(12))
+    sign_in_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
     preview_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
     preview_seconds: float = 180.0
     """When to give up on a source that has not even kept its own time limit."""

@@ -263,6 +263,6 @@ def log_with_request_ids(level: int = logging.INFO, make: Callable[[str], loggin
     handler.addFilter(RequestIdFilter())
     handler.setFormatter((make or logging.Formatter)(_FORMAT))
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    # They tell of each step of their own start.
-    for name in ("alembic", "uvicorn"):
+    # They tell of each step of their own, in several lines each.
+    for name in ("alembic", "uvicorn", "azure", "urllib3", "msal", "aiohttp.access"):
         logging.getLogger(name).setLevel(logging.WARNING)

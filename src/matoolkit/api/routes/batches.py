@@ -136,7 +136,7 @@ async def list_phases(
     "/api/batches",
     summary="Make a manual batch",
     response_model=BatchCreated,
-    responses=errors(404, 409, of_400=FileErrorsAnswer),
+    responses=errors(404, 408, 409, of_400=FileErrorsAnswer),
     openapi_extra=form_body(runbookName="The runbook whose version in force the batch runs."),
 )
 async def create_batch(request: Request, services: Work, who: Admin) -> Response:

@@ -23,6 +23,7 @@ _WHEN = {
     401: "No token, or none that is valid.",
     403: "The token lacks the role.",
     404: "What it speaks of is not there.",
+    408: "The rest of the request did not come.",
     409: "It does not fit the state things are in.",
     413: "The request is too large.",
     500: "A fault of the program; the log says more under the request's id.",

@@ -87,7 +87,7 @@ async def list_members(
     "/api/batches/{batch_id}/members",
     summary="Add members to a manual batch",
     response_model=MembersAdded,
-    responses=errors(404, 409, of_400=FileErrorsAnswer),
+    responses=errors(404, 408, 409, of_400=FileErrorsAnswer),
     openapi_extra=form_body(),
 )
 async def add_members(request: Request, services: Work, who: Admin, batch_id: Id) -> Response:

@@ -53,7 +53,7 @@ _LARGEST_SAMPLE = 100
     "/api/runbooks",
     summary="Publish a runbook",
     response_model=Published,
-    responses=errors(409, 413, of_400=RunbookErrorsAnswer),
+    responses=errors(408, 409, 413, of_400=RunbookErrorsAnswer),
     openapi_extra=json_body(PublishRequest),
 )
 async def publish_runbook(request: Request, services: Work, who: Admin) -> Response:
@@ -132,7 +132,7 @@ async def get_automation(services: Work, _who: Anybody, name: RunbookName) -> Au
     "/api/runbooks/{name}/automation",
     summary="Switch a runbook's automation on or off",
     response_model=AutomationAnswer,
-    responses=errors(404, 409, 413),
+    responses=errors(404, 408, 409, 413),
     openapi_extra=json_body(AutomationRequest),
 )
 async def put_automation(request: Request, services: Work, who: Admin, name: RunbookName) -> Response:

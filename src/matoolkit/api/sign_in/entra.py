@@ -79,23 +79,30 @@ class EntraKeys:
     _failed: bool = False
     _turn: Lock = field(default_factory=Lock)
 
-    def find(self, key_id: str) -> Any | None:
-        """The key, after a fetch where the ones there are may be out of date; one fetches, the others wait for it."""
+    def find(self, key_id: str, *, fetch: bool = True) -> Any | None:
+        """The key. Where a fetch is in order one does it, and only those wait for it who have no key without it."""
         key = self._keys.get(key_id)
-        if key is not None and not self._is_old():
+        if not fetch or (key is not None and not self._is_due()):
             return key
-        with self._turn:
-            key = self._keys.get(key_id)
-            if (key is None or self._is_old()) and self._may_fetch():
-                self._refresh()
+        if self._turn.acquire(blocking=key is None):
+            try:
                 key = self._keys.get(key_id)
+                if self._may_fetch() if key is None else self._is_due():
+                    self._refresh()
+                    key = self._keys.get(key_id)
+            finally:
+                self._turn.release()
         if key is None and not self._keys:
             raise KeysUnavailable
         return key
 
     def has(self, key_id: str) -> bool:
-        """Whether the key is there and fresh."""
-        return key_id in self._keys and not self._is_old()
+        """Whether the key is there, and nobody has to fetch any first."""
+        return key_id in self._keys and not self._is_due()
+
+    def _is_due(self) -> bool:
+        """Whether keys that are there should be fetched anew."""
+        return self._is_old() and self._may_fetch()
 
     def _is_old(self) -> bool:
         return self._fetched_at is None or self.clock.now() - self._fetched_at > _KEPT_FOR

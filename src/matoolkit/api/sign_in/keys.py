@@ -23,11 +23,14 @@ class KeysUnavailable(MatoolkitError):
 class KeySource(Protocol):
     """Knows keys by their ids."""
 
-    def find(self, key_id: str) -> Any | None:
-        """The key, or nothing when there is none of that id; `KeysUnavailable` when that cannot be known now."""
+    def find(self, key_id: str, *, fetch: bool = True) -> Any | None:
+        """The key, or nothing when there is none of that id; `KeysUnavailable` when that cannot be known now.
+
+        Without `fetch` it answers at once, from what it has.
+        """
 
     def has(self, key_id: str) -> bool:
-        """Whether `find` answers at once."""
+        """Whether `find` has no reason to fetch anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class LocalKeys:
 
     key: LocalKey
 
-    def find(self, key_id: str) -> Any | None:
+    def find(self, key_id: str, *, fetch: bool = True) -> Any | None:  # noqa: ARG002 - the port's signature
         """The key, when it is meant."""
         return self.key.public if key_id == self.key.key_id else None
 
