@@ -7,6 +7,7 @@ signed in, is no secret.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from contextlib import contextmanager
@@ -55,17 +56,27 @@ class EntraSignIn:
         from azure.identity import AuthenticationRecord
 
         try:
-            found = AuthenticationRecord.deserialize(self.record_file.read_text(encoding="utf-8"))
+            kept = json.loads(self.record_file.read_text(encoding="utf-8"))
+            # As it was configured: a tenant may be named by its domain, and the record knows only its id.
+            if (kept["tenantId"], kept["clientId"]) != (self.tenant_id, self.client_id):
+                return None
+            found = AuthenticationRecord.deserialize(kept["record"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return found if found.client_id == self.client_id else None
+        if self.authority is None:
+            return found
+        # A record holds its authority without the scheme, and with a port that is not enough to find it again.
+        return AuthenticationRecord(
+            found.tenant_id, found.client_id, self.authority, found.home_account_id, found.username
+        )
 
     def log_in(self, prompt: Callable[[str, str, datetime], None]) -> AuthenticationRecord:
         """Have somebody sign in; `prompt` tells them where, with which code, and until when."""
         with _quietly(), self._credential(None, prompt) as credential:
             found: AuthenticationRecord = credential.authenticate(scopes=[self.scope])
             self.protect()
-        write_private(self.record_file, found.serialize())
+        kept = {"tenantId": self.tenant_id, "clientId": self.client_id, "record": found.serialize()}
+        write_private(self.record_file, json.dumps(kept) + "\n")
         return found
 
     def token(self) -> str:
