@@ -164,6 +164,22 @@ def test_messages_of_ours_that_were_given_up_are_put_aside(bench: Bench) -> None
         assert bench.bus.dead_letters(tx, results, 10) == []
 
 
+def test_what_an_outage_gave_up_is_sent_once_more_and_then_put_aside(bench: Bench) -> None:
+    bench.begin(2)
+    while bench.worker.work():
+        pass
+    results = bench.orchestrator.results_subscription
+    for again in range(2):
+        with bench.bus.transaction() as tx:
+            found = bench.bus.receive(tx, results, 10)
+            bench.bus.dead_letter(tx, found, "MaxDeliveryCountExceeded", "the database was away")
+        assert [each.message_id.startswith("again-") for each in found] == [bool(again)] * 2
+        assert bench.orchestrator.drain() == 2
+        while bench.relay.work():
+            pass
+    assert [each.reason for each in bench.rows(schema.dead_messages)] == ["MaxDeliveryCountExceeded"] * 2
+
+
 def _forget(tx: Transaction, messages: Sequence[Received]) -> None:
     """The process dies before it can say that it is done."""
 

@@ -94,6 +94,10 @@ module api '../../modules/function-app.bicep' = {
     allowedAddresses: allowedAddresses
     settings: [
       {
+        name: 'MATOOLKIT_PARTS'
+        value: 'admin-api'
+      }
+      {
         name: 'AdminApi__ServiceBusNamespace'
         value: '${serviceBus.name}.servicebus.windows.net'
       }

@@ -171,6 +171,14 @@ module scheduler '../../modules/function-app.bicep' = {
     allowedAddresses: allowedAddresses
     settings: [
       {
+        name: 'MATOOLKIT_PARTS'
+        value: 'scheduler'
+      }
+      {
+        name: 'Scheduler__PollTick'
+        value: '15s'
+      }
+      {
         name: 'Scheduler__ServiceBusNamespace'
         value: serviceBusHost
       }
@@ -204,6 +212,10 @@ module orchestrator '../../modules/function-app.bicep' = {
     ]
     allowedAddresses: allowedAddresses
     settings: [
+      {
+        name: 'MATOOLKIT_PARTS'
+        value: 'orchestrator'
+      }
       {
         name: 'Orchestrator__ServiceBusNamespace'
         value: serviceBusHost

@@ -11,6 +11,7 @@ import logging
 import socket
 import sys
 import time
+from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -34,7 +35,6 @@ from matoolkit.settings import Secret, Settings, defaulted, guid, https_address,
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from fastapi import FastAPI
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from matoolkit.api.sign_in import SignIn
     from matoolkit.bus import Bus, Publisher
     from matoolkit.clock import Clock
+    from matoolkit.hosts.shared import Shared
     from matoolkit.store.database import Database
 
 log = logging.getLogger(__name__)
@@ -82,6 +83,15 @@ class ApiSettings(Settings):
     def address(self) -> tuple[str, int]:
         """Where to listen: at every address behind Entra ID's sign-in, else at this machine's own."""
         return self.host or ("127.0.0.1" if self.entra is None else "0.0.0.0"), self.port  # noqa: S104 - behind sign-in
+
+    def whereabouts(self, database_url: str | Secret | None) -> Whereabouts:
+        """Where it finds what it shares with others."""
+        return Whereabouts(
+            service=self.service,
+            database_url=database_url,
+            database_setting=ApiSettings.database.name,
+            service_bus=ServiceBusAddress(self.service_bus_namespace, self.service_bus_connection_string),
+        )
 
     def contradictions(self) -> Sequence[str]:
         """Half of Entra ID's settings is none, and without them nobody else is to reach the server."""
@@ -212,6 +222,23 @@ def services(
     )
 
 
+def api_services(
+    settings: ApiSettings, together: Shared, environment: Mapping[str, str], folder: Path | None = None
+) -> Services:
+    """What the API works with where parts are apart; `folder` has the key of this machine, where that is used."""
+    clock = SystemClock()
+    return services(
+        together.database,
+        together.bus,
+        clock,
+        sign_in(settings, folder or Path()),
+        publish_rules(environment, settings.worker_ids),
+        publisher=together.publisher,
+        preview=previews(environment, clock),
+        release=releases(together.database, Announcer(together.publisher)),
+    )
+
+
 def server(found: Services, host: str, port: int) -> ApiServer:
     """A server for these services, which listens already and answers once it is started."""
     return ApiServer(create_app(found, time.perf_counter), host, port)
@@ -221,25 +248,10 @@ def run(environment: Mapping[str, str], database_url: str | None, folder: Path) 
     """The API as a process of its own, until it is told to end; its exit code."""
     settings: ApiSettings = ApiSettings.read(environment)
     log_with_request_ids()
-    where = Whereabouts(
-        service=settings.service,
-        database_url=chosen_database(database_url, environment, settings.database),
-        database_setting=ApiSettings.database.name,
-        service_bus=ServiceBusAddress(settings.service_bus_namespace, settings.service_bus_connection_string),
-    )
+    chosen = chosen_database(database_url, environment, settings.database)
     loops = Loops()
-    with told_to_end() as ending, shared(where) as together:
-        clock = SystemClock()
-        found = services(
-            together.database,
-            together.bus,
-            clock,
-            sign_in(settings, folder),
-            publish_rules(environment, settings.worker_ids),
-            publisher=together.publisher,
-            preview=previews(environment, clock),
-            release=releases(together.database, Announcer(together.publisher)),
-        )
+    with told_to_end() as ending, shared(settings.whereabouts(chosen)) as together:
+        found = api_services(settings, together, environment, folder)
         serving = server(found, *settings.address)
         together.start(loops)
         serving.start()

@@ -59,6 +59,10 @@ class SchedulerPart:
         """Begin."""
         self._ticking.start(loops)
 
+    def once(self, between: Callable[[], object]) -> None:
+        """What is due now, for who has no threads; see `Ticking.once`."""
+        self._ticking.once(between)
+
     def stopped(self) -> None:
         """Its threads have ended: another one may lead at once."""
         self.scheduler.step_down()
@@ -79,12 +83,13 @@ class OrchestratorPart:
         full = orchestrator.settings.set_size
         loops.consume("events", orchestrator.handle_events, bus, [orchestrator.events_subscription], full=full)
         loops.consume("results", orchestrator.handle_results, bus, [orchestrator.results_subscription], full=full)
-        loops.every("reconcile", _TIDIED_EVERY_SECONDS, self._tidy)
+        loops.every("reconcile", _TIDIED_EVERY_SECONDS, self.tidy)
 
     def stopped(self) -> None:
         """Its threads have ended, and it has nothing to give back."""
 
-    def _tidy(self) -> None:
+    def tidy(self) -> None:
+        """Find what is stuck, and what the bus gave up."""
         self.orchestrator.drain()
         self.orchestrator.reconcile()
         with self._database.transaction() as tx:

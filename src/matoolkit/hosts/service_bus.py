@@ -6,12 +6,12 @@ Every process that publishes has a relay of its own: whatever one of them left b
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from matoolkit.bus import Names, Topology
-from matoolkit.bus.errors import BusError
 from matoolkit.bus.outbox import Outbox
 from matoolkit.bus.relay import Relay
 from matoolkit.bus.service_bus import ServiceBusSettings, open_service_bus
@@ -34,6 +34,9 @@ connection_string = optional("SERVICE_BUS_CONNECTION_STRING", Secret)
 
 _RESTS_SECONDS = 1.0
 """How long what another process left behind may lie before this one looks for it."""
+
+_SENDS_SECONDS = 20.0
+"""How long sending may take at a time: meanwhile the messages of who is called by Service Bus are locked."""
 
 
 class TwoNamespaces(MatoolkitError):
@@ -90,12 +93,16 @@ class RelayedBus:
         loops.on_stop(self.relay.wake)
 
     def send(self) -> None:
-        """Send what there is, for who has no threads; what cannot be sent now stays where it is."""
+        """Send what there is, for who has no threads; what cannot be sent now stays where it is, for any relay."""
+        ends = time.monotonic() + _SENDS_SECONDS
         try:
-            while self.relay.work():
+            while self.relay.work() and time.monotonic() < ends:
                 pass
-        except BusError as error:
-            log.warning("what was published is sent later: %s", error)
+        except MatoolkitError as error:
+            if error.retryable:
+                log.warning("what was published is sent later: %s", error)
+            else:
+                log.exception("what was published cannot be sent now")
 
     def close(self) -> None:
         """Give back what is locked, and close every link."""

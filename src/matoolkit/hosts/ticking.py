@@ -17,6 +17,8 @@ from matoolkit.scheduler.sources import TimeLimitExceeded
 from matoolkit.store.runbooks import folded
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matoolkit.errors import MatoolkitError
     from matoolkit.hosts.loops import Loops
     from matoolkit.scheduler import Gathered, Question, Scheduler
@@ -72,6 +74,24 @@ class Ticking:
             self._wanted.clear()
             for question in questions:
                 self._ask(question)
+
+    def once(self, between: Callable[[], object]) -> None:
+        """A beat, and the tick to its end when one is due, with beats meanwhile: for who is called by a timer.
+
+        `between` is done again and again. A source that hangs keeps nobody for longer than its time; what is open then
+        goes on at the next call.
+        """
+        ends = time.monotonic() + self.patience_seconds
+        self.beat()
+        while self._is_busy and time.monotonic() < ends:
+            between()
+            self.work()
+            self.beat()
+        between()
+
+    @property
+    def _is_busy(self) -> bool:
+        return self._wanted.is_set() or any(not each.given_up for each in self._asked.values())
 
     def _ask(self, question: Question) -> None:
         asking = _Asking(question, time.monotonic())

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _TRIES = 5
+_SUSPICIOUS = 3
+"""Deliveries after which a process may have died of a message rather than of something else."""
 _PASSING = (DatabaseUnavailable, DatabaseFull)
 
 
@@ -76,6 +78,22 @@ class Intake:
             return self._take_in_carefully()
         return len(messages), closing
 
+    def take_given(self, messages: Sequence[Received]) -> Closing | None:
+        """Handle what somebody else has locked, who settles it: everything after this, and nothing when it fails.
+
+        A message may be one that processes die of; its neighbours, which come again and again with it, are then handled
+        one by one, from either end by turns, so that it keeps none of them from being handled.
+        """
+        deliveries = max((each.delivery_count for each in messages), default=0)
+        if deliveries <= _SUSPICIOUS:
+            return self._settle(messages, ours=False)
+        closing: Closing | None = None
+        # By sequence, since what is given back does not always come in the same order.
+        for each in sorted(messages, key=lambda message: message.sequence, reverse=bool(deliveries % 2)):
+            found = self._settle([each], ours=False)
+            closing = closing | found if closing and found else closing or found
+        return closing
+
     def _take_in_carefully(self) -> tuple[int, Closing | None]:
         if not self._held:
             # On a bus elsewhere receiving takes its time, and no row is to be locked meanwhile.
@@ -87,8 +105,8 @@ class Intake:
         self._held, self._careful = (), False
         return len(messages), closing
 
-    def _settle(self, messages: Sequence[Received]) -> Closing | None:
-        """Handle locked messages, all at once or in ever smaller parts."""
+    def _settle(self, messages: Sequence[Received], *, ours: bool = True) -> Closing | None:
+        """Handle locked messages, all at once or in ever smaller parts; `ours` are settled here as well."""
         if not messages:
             return None
         error: Exception | None = None
@@ -96,7 +114,8 @@ class Intake:
             try:
                 with self._database.transaction() as tx:
                     closing = self._handle(tx, messages)
-                    self._bus.complete(tx, messages)
+                    if ours:
+                        self._bus.complete(tx, messages)
             except LockLost as lost:
                 # Somebody else has them now, or will; what they did was undone with this transaction.
                 gone = {each.sequence for each in lost.lost}
@@ -112,9 +131,9 @@ class Intake:
                 return closing
         if len(messages) > 1:
             half = len(messages) // 2
-            first, second = self._settle(messages[:half]), self._settle(messages[half:])
+            first, second = self._settle(messages[:half], ours=ours), self._settle(messages[half:], ours=ours)
             return first | second if first and second else first or second
-        self._put_aside(messages[0], error)
+        self._put_aside(messages[0], error, ours=ours)
         return None
 
     def _handle(self, tx: Transaction, messages: Sequence[Received]) -> Closing:
@@ -129,9 +148,11 @@ class Intake:
         tx.after_commit(work.tracing.end)
         return closing
 
-    def _put_aside(self, message: Received, error: Exception | None) -> None:
+    def _put_aside(self, message: Received, error: Exception | None, *, ours: bool) -> None:
         """Park what cannot be handled; what only met others too often is tried again later."""
         if isinstance(error, TransactionConflict):
+            if not ours:
+                raise error
             with self._database.transaction() as tx:
                 self._bus.abandon(tx, [message])
             return
@@ -144,7 +165,8 @@ class Intake:
         with self._database.transaction() as tx:
             work = self._begin(tx)
             put_aside(work, message, "HandlerFailed", f"{type(error).__name__}: {error}")
-            self._bus.complete(tx, [message])
+            if ours:
+                self._bus.complete(tx, [message])
 
 
 def put_aside(work: Work, message: Received | DeadLetter, reason: str, error: str) -> None:

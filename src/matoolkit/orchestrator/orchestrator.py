@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from matoolkit.bus import Subscription
+from matoolkit.bus import Outgoing, Subscription
+from matoolkit.bus.port import DeadReason
 from matoolkit.errors import MatoolkitError
 from matoolkit.messages import (
     BatchInit,
@@ -47,12 +48,15 @@ from matoolkit.telemetry import SILENT
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from matoolkit.bus import Bus, Received
+    from matoolkit.bus import Bus, DeadLetter, Received
     from matoolkit.clock import Clock
     from matoolkit.store.database import Database, Transaction
     from matoolkit.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
+
+_AGAIN = "again-"
+_LONGEST_ID = 128
 
 _HANDLERS: tuple[tuple[type[Any], Callable[[Work, Any], None]], ...] = (
     (BatchInit, batch_init.handle),
@@ -104,6 +108,14 @@ class Orchestrator:
         """Handle a set of results; how many there were."""
         return self._take_in(self._results)
 
+    def given_events(self, messages: Sequence[Received]) -> None:
+        """Handle events that somebody else has locked: who completes them all after this, or none when it fails."""
+        self.close(self._events.take_given(messages))
+
+    def given_results(self, messages: Sequence[Received]) -> None:
+        """Handle results that somebody else has locked; likewise."""
+        self.close(self._results.take_given(messages))
+
     def reconcile(self) -> None:
         """Find what is stuck and move it on; a part that fails keeps none of the others from it."""
         failures: list[Exception] = []
@@ -124,7 +136,7 @@ class Orchestrator:
         for subscription in workers:
             drained += self._drain(subscription, self._report_lost)
         for subscription in (self.events_subscription, self.results_subscription):
-            drained += self._drain(subscription, _keep)
+            drained += self._drain(subscription, self._send_again)
         return drained
 
     def close(self, closing: Closing | None) -> None:
@@ -214,9 +226,30 @@ class Orchestrator:
         self.close(closing)
         return len(dead)
 
+    def _send_again(self, work: Work, dead: Sequence[DeadLetter]) -> None:
+        """Our own messages that were given up.
+
+        On a bus elsewhere each delivery counts while the database is away, and a long outage uses them up; so what was
+        handed out too often is sent once more, and kept where operators see it when that did not help either.
+        """
+        outage = DeadReason.MAX_DELIVERY_COUNT
+        again = [
+            each
+            for each in dead
+            if not self._bus.in_database and each.reason == outage and not each.message_id.startswith(_AGAIN)
+        ]
+        for each in again:
+            log.warning("the message %s of %s was given up, and is sent once more", each.message_id, each.topic)
+            self._bus.publish(work.tx, each.topic, [Outgoing(each.body, each.properties, _again(each))])
+        _keep(work, [each for each in dead if each not in again])
+
     def _report_lost(self, work: Work, dead: Sequence[Any]) -> None:
         for letter, error in lost_jobs.report(work, dead):
             put_aside(work, letter, "Unreadable", error)
+
+
+def _again(letter: DeadLetter) -> str:
+    return (_AGAIN + letter.message_id)[:_LONGEST_ID]
 
 
 def _keep(work: Work, dead: Sequence[Any]) -> None:
