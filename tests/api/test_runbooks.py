@@ -273,8 +273,11 @@ def test_automation_is_on_until_somebody_says_otherwise(live: Live) -> None:
     at = START.isoformat().replace("+00:00", "Z")
     off = live.call("PUT", path, json={"enabled": False}).json()
     assert (off["automationEnabled"], off["disabledAt"], off["disabledBy"]) == (False, at, "anna@example.test")
+    listed = {each["name"]: each["automationEnabled"] for each in live.get("/api/runbooks?limit=500")["runbooks"]}
+    assert [each for each, enabled in listed.items() if not enabled] == [name]
     on = live.call("PUT", path, json={"enabled": True}).json()
     assert (on["automationEnabled"], on["enabledAt"], on["disabledAt"]) == (True, at, at)
+    assert all(each["automationEnabled"] for each in live.get("/api/runbooks?limit=500")["runbooks"])
     assert live.get(path) == on
     for body in ({}, {"enabled": 1}, {"enabled": None}, {"enabled": True, "more": 1}):
         live.error("PUT", path, 400, json=body)

@@ -70,10 +70,17 @@ class RunbookSummary(Answer):
     last_error_at: datetime | None
 
 
+class ListedRunbook(RunbookSummary):
+    """A runbook that is in force."""
+
+    automation_enabled: bool
+    """Whether new batches are made of what its query finds."""
+
+
 class RunbookList(Answer):
     """Active runbooks, by name."""
 
-    runbooks: list[RunbookSummary]
+    runbooks: list[ListedRunbook]
     next_cursor: str | None = None
 
 

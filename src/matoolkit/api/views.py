@@ -9,10 +9,10 @@ import msgspec
 from matoolkit.api.answers import (
     BatchDetail,
     BatchSummary,
+    ListedRunbook,
     MemberAnswer,
     PhaseAnswer,
     RunbookDetail,
-    RunbookSummary,
     StepAnswer,
     VersionSummary,
 )
@@ -39,9 +39,9 @@ def _same_fields(kind: type[BaseModel], row: msgspec.Struct, **others: Any) -> d
     return {name: getattr(row, name) for name in kind.model_fields if name in there} | others
 
 
-def runbook_summary(row: RunbookItem) -> RunbookSummary:
+def listed_runbook(row: RunbookItem, *, automation_enabled: bool) -> ListedRunbook:
     """A runbook in a list."""
-    return RunbookSummary(**_same_fields(RunbookSummary, row))
+    return ListedRunbook(**_same_fields(ListedRunbook, row, automation_enabled=automation_enabled))
 
 
 def runbook_detail(row: RunbookItem) -> RunbookDetail:

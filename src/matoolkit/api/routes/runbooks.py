@@ -76,9 +76,17 @@ async def list_runbooks(
 ) -> RunbookList:
     """Those with a version in force, by name without regard to case."""
     after = text_of("runbooks", cursor, offset) or ""
-    rows = await services.read(lambda tx: store.active_page(tx, after=after, skip=offset, size=limit + 1))
-    more = cursor_after("runbooks", store.folded(rows[limit - 1].name)) if len(rows) > limit else None
-    return RunbookList(runbooks=[views.runbook_summary(row) for row in rows[:limit]], next_cursor=more)
+
+    def look(tx: Transaction) -> RunbookList:
+        rows = store.active_page(tx, after=after, skip=offset, size=limit + 1)
+        more = cursor_after("runbooks", store.folded(rows[limit - 1].name)) if len(rows) > limit else None
+        off = automation.switched_off(tx)
+        listed = [
+            views.listed_runbook(row, automation_enabled=store.folded(row.name) not in off) for row in rows[:limit]
+        ]
+        return RunbookList(runbooks=listed, next_cursor=more)
+
+    return await services.read(look)
 
 
 @router.get("/api/runbooks/{name}", summary="Show a runbook", responses=errors(404))
