@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import json
+import time
 import urllib.error
 import urllib.request
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import pytest
 
+from matoolkit.bus import EmbeddedBus, Names
+from matoolkit.clock import SystemClock
 from matoolkit.hosts.health_address import HealthAddress, PortTaken
+from matoolkit.hosts.worker_host import WorkerHost
+from matoolkit.worker.concealing import Concealer
 from matoolkit.worker.gauge import Gauge
 from matoolkit.worker.health import Status, judged, report
+from matoolkit.worker.registry import Registry
+from matoolkit.worker.running import Services
+
+if TYPE_CHECKING:
+    from matoolkit.store.database import Database
 
 
 @pytest.fixture
@@ -60,6 +72,21 @@ def test_stopping_and_complaints_are_told_of(gauge: Gauge) -> None:
         Status.DEGRADED,
         ("the worker is stopping", "Graph throttles"),
     )
+
+
+def test_what_others_say_is_told_without_secrets(gauge: Gauge, sqlite_database: Database) -> None:
+    host = WorkerHost(
+        EmbeddedBus(sqlite_database),
+        Names().worker("worker-01"),
+        Registry(),
+        SystemClock(),
+        concealer=Concealer(["planted-1234"]),
+    )
+    gauge.beat(time.monotonic(), 0, 0)
+    host._worker = SimpleNamespace(gauge=gauge)  # type: ignore[assignment]  # all that is looked at
+    host._services = Services(complaints=lambda: ("not let in with planted-1234",))
+    assert host.health().reasons == ("not let in with ***",)
+    assert "planted-1234" not in str(host.health_report())
 
 
 def test_it_is_told_over_http_and_503_means_start_another(gauge: Gauge) -> None:

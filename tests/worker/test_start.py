@@ -20,6 +20,7 @@ from matoolkit.hosts import worker as host
 from matoolkit.hosts.health_address import HealthAddress
 from matoolkit.settings import BadSettings
 from matoolkit.simulation.tenant import TENANT_ID
+from matoolkit.worker.configuration import WorkerSettings
 from matoolkit.worker.credentials import BadCredential, Certificate, read_certificate
 from tests.worker.processes import SECRET, shared_tenant, tenant_settings
 
@@ -157,6 +158,16 @@ def test_a_tenant_without_exchange_is_a_tenant(
     with caplog.at_level(logging.INFO):
         refused(settings | {"EXCHANGE_BASE_URL": "https://exchange.example"})
     assert "for Microsoft Graph; not for Exchange Online: the worker, as application" in caplog.text
+
+
+def test_the_password_of_the_database_is_a_secret_of_the_worker(settings: dict[str, str]) -> None:
+    url = "postgresql+psycopg://ada:p%40ss%2Fword@db.example/x"
+    found: WorkerSettings = WorkerSettings.read(settings | {"MATOOLKIT_DATABASE_URL": url})
+    assert {SECRET, "p%40ss%2Fword", "p@ss/word"} <= set(found.own_secrets())
+    found = WorkerSettings.read(settings | {"MATOOLKIT_DATABASE_URL": "postgresql://db.example/x?password=pa%20ss"})
+    assert "pa ss" in found.own_secrets()
+    found = WorkerSettings.read(settings | {"MATOOLKIT_DATABASE_URL": "postgresql://[x"})
+    assert found.own_secrets() == [SECRET]
 
 
 def test_a_module_that_cannot_be_loaded(settings: dict[str, str], tmp_path: Path) -> None:

@@ -94,7 +94,9 @@ class WorkerHost:
     def health(self) -> Health:
         """How it is."""
         gauge = None if self._worker is None else self._worker.gauge
-        return judged(gauge, time.monotonic(), complaints=tuple(self._services.complaints()))
+        health = judged(gauge, time.monotonic(), complaints=tuple(self._services.complaints()))
+        # Errors of others stand in there, and whoever asks is told.
+        return Health(health.status, tuple(self._concealer.out_of_text(each) for each in health.reasons))
 
     def health_report(self) -> tuple[int, dict[str, Any]]:
         """What the health address answers."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from matoolkit.settings import (
     Secret,
@@ -45,6 +47,15 @@ def _file(value: str) -> Path:
     if not found.is_file():
         raise Unusable("a file that is there")
     return found
+
+
+def _passwords(url: str) -> Iterator[str]:
+    """The password in an address, as it is written there and as it is."""
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        yield parts.password or ""
+        yield unquote(parts.password or "")
+        yield from parse_qs(parts.query).get("password", ())
 
 
 class FunctionSettings(Settings):
@@ -91,7 +102,10 @@ class WorkerSettings(FunctionSettings):
     def own_secrets(self) -> list[str]:
         """What is to be seen nowhere."""
         given = (self.app_cert_password, self.app_client_secret, self.service_bus_connection_string)
-        return [each.reveal() for each in given if each is not None]
+        found = [each.reveal() for each in given if each is not None]
+        if self.database_url is not None:
+            found += _passwords(self.database_url.reveal())
+        return [each for each in found if each]
 
     @property
     def uses_service_bus(self) -> bool:
