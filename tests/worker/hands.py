@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from matoolkit.clock import SystemClock
 from matoolkit.messages import Correlation, WorkerJob, WorkerResult, decode_result
-from matoolkit.simulation.tenant import TENANT_ID
+from matoolkit.simulation.tenant import TENANT_ID, Application, SimulatedTenant
 from matoolkit.worker.concealing import Concealer
 from matoolkit.worker.loading import gather
 from matoolkit.worker.running import Runner, Services
+from matoolkit.worker.runs import Run
 from matoolkit.worker.secrets import EnvironmentSecrets, KeptSecrets
 from matoolkit.worker.tenant import Identity, Patience, Surroundings, TenantAddresses, TenantClients, open_tenant
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from matoolkit.simulation.tenant import SimulatedTenant
+    from aiohttp import web
 
 CLIENT_ID = "0a1b2c3d-0000-4000-8000-00000000abcd"
 CLIENT_SECRET = "planted-client-secret-7341"
@@ -75,6 +76,21 @@ async def clients(
         await opened.close()
 
 
+@asynccontextmanager
+async def answering(handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> AsyncIterator[Any]:
+    """A tenant whose Graph answers whatever the handler does."""
+    signing = SimulatedTenant(seed=1)
+    signing.tenant.register(Application(client_id=CLIENT_ID, secrets={CLIENT_SECRET}))
+    usual = signing._handle
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        return await (handler(request) if request.path.startswith(("/v1.0", "/beta", "/adminapi")) else usual(request))
+
+    signing._handle = handle  # type: ignore[method-assign]  # the one thing that is to be different
+    async with signing, clients(signing) as tenant:
+        yield tenant
+
+
 def job(function: str, parameters: dict[str, Any], **fields: Any) -> WorkerJob:
     given: dict[str, Any] = {
         "job_id": "step-1",
@@ -102,17 +118,10 @@ class Hands:
         self, function: str, parameters: dict[str, Any], *, deliveries: int = 1, **fields: Any
     ) -> WorkerResult:
         now = asyncio.get_running_loop().time()
-        run: Any = SimpleNamespace(
-            job=job(function, parameters, **fields),
-            ending=None,
-            started=now,
-            deadline=now + 60,
-            message=SimpleNamespace(delivery_count=deliveries),
-            answer=None,
-            cancelled=None,
-            thread=None,
-        )
+        message: Any = SimpleNamespace(delivery_count=deliveries)
+        run = Run(message, job(function, parameters, **fields), now, now + 60)
         await self._runner.run(run)
+        assert run.answer is not None
         return decode_result(run.answer.body)
 
 

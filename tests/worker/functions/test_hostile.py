@@ -6,10 +6,11 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from aiohttp import web
 
 from matoolkit.simulation.tenant import Api
-from tests.worker.functions.cases import NOBODY, user
-from tests.worker.hands import Hands, clients
+from tests.worker.functions.cases import CASES, NOBODY, user
+from tests.worker.hands import Hands, answering, clients
 
 if TYPE_CHECKING:
     from matoolkit.messages import WorkerResult
@@ -35,6 +36,10 @@ HOSTILE = [
     "a;b=c",
     " ",
     "\ud800",
+    "$ref",
+    "$count",
+    "$value",
+    "$batch",
 ]
 
 
@@ -88,6 +93,34 @@ def test_an_identity_is_a_value_and_nothing_else(identifier: str, server: Simula
         if each.api is not Api.SIGN_IN:
             assert each.operation in {"Set-MailUser", "Get-DistributionGroupMember"}
             assert each.subject == identifier
+
+
+@pytest.mark.parametrize("body", [b"", b"null", b"[1]", b"7", b'"x"', b"{}", b'{"id": 7, "value": 7}'])
+@pytest.mark.parametrize("status", [200, 201, 204])
+def test_an_answer_of_another_shape_is_told_as_one(status: int, body: bytes) -> None:
+    async def handler(_: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(status=status, body=None if status == 204 else body)
+
+    async def main() -> dict[str, WorkerResult]:
+        async with answering(handler) as tenant:
+            hands = Hands(tenant)
+            given = {
+                "UserId": "ada@target.example", "NewUserPrincipalName": "a@target.example", "GroupId": NOBODY,
+                "InvitedUserEmailAddress": "a@source.example", "UserPrincipalName": "a@target.example",
+                "DisplayName": "a", "AttributeName": "mail", "ExpectedValue": "x", "Identity": "a",
+                "GroupIdentity": "g", "MemberIdentity": "m", "EmailAddress": "a@x.example",
+                "NewPrimaryEmail": "a@x.example", "ExternalEmailAddress": "a@x.example", "ExchangeGuid": NOBODY,
+            }  # fmt: skip
+            return {
+                case.name: await hands.run(case.name, {key: given[key] for key in case.mandatory}) for case in CASES
+            }
+
+    told = {name: result.error.type for name, result in asyncio.run(main()).items() if result.error is not None}
+    assert set(told.values()) <= {"BadAnswer", "OutcomeUnknown", "NotOneMailUser"}
+    if body != b"{}" and not body.startswith(b'{"id"'):
+        # The tenant says that it did it, and nobody knows what.
+        assert told["New-EntraB2BInvitation"] == "OutcomeUnknown"
+        assert told["New-EntraUser"] == "BadAnswer"
 
 
 def test_a_name_with_a_quote_is_a_name(server: SimulatedTenant, name: str) -> None:

@@ -206,6 +206,21 @@ def test_a_user_who_was_never_a_guest_is_not_converted(server: SimulatedTenant, 
     assert kind(run(server, "Convert-EntraB2BToInternal", parameters, **repeated())) == OBJECT_EXISTS
 
 
+def test_a_name_that_somebody_else_has_is_not_given_to_a_guest(server: SimulatedTenant, name: str) -> None:
+    user(server.tenant, f"{name}.taken")
+    guest = server.tenant.add_guests([{"mail": f"{name}@s.example"}])[0]
+    parameters = {"UserId": guest["id"], "NewUserPrincipalName": f"{name}.taken@target.example"}
+    assert kind(run(server, "Convert-EntraB2BToInternal", parameters)) == OBJECT_EXISTS
+    assert kind(run(server, "Convert-EntraB2BToInternal", parameters, **repeated())) == OBJECT_EXISTS
+
+
+def test_who_is_invited_already_is_a_failure_and_not_in_doubt(server: SimulatedTenant, name: str) -> None:
+    person = user(server.tenant, name)["id"]
+    parameters = {"UserId": person, "InvitedUserEmailAddress": f"{name}@s.example"}
+    assert run(server, "New-EntraB2BInvitation", parameters).status == "success"
+    assert kind(run(server, "New-EntraB2BInvitation", parameters)) == "BadRequest"
+
+
 def test_a_conversion_done_by_an_attempt_that_failed(server: SimulatedTenant, name: str) -> None:
     guest = server.tenant.add_guests([{"mail": f"{name}@s.example"}])[0]
     before = guest["userPrincipalName"]
@@ -313,6 +328,8 @@ def test_an_address_that_somebody_else_has(server: SimulatedTenant, name: str) -
     result = run(server, "Add-ExchangeSecondaryEmail", parameters)
     assert kind(result) == "Microsoft.Exchange.Management.Common.ProxyAddressExistsException"
     assert "|" not in message(result)
+    parameters["NewPrimaryEmail"] = parameters.pop("EmailAddress")
+    assert kind(run(server, "Set-ExchangePrimaryEmail", parameters)) == kind(result)
 
 
 def test_a_group_of_many_pages(server: SimulatedTenant, name: str) -> None:

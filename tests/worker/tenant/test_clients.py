@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,10 +16,10 @@ from matoolkit.worker.tenant.errors import BadAnswer, ConnectionLost, NotReached
 from matoolkit.worker.tenant.exchange import _same_domain
 from matoolkit.worker.tenant.exchange import read_error as read_exchange
 from matoolkit.worker.tenant.graph import read_error as read_graph
-from tests.worker.hands import CLIENT_ID, CLIENT_SECRET, Haste, clients
+from tests.worker.hands import CLIENT_ID, CLIENT_SECRET, Haste, answering, clients
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import Awaitable, Callable
 
     from matoolkit.worker.tenant import TenantClients
 
@@ -126,6 +125,25 @@ def test_what_is_no_part_of_an_address(segment: str) -> None:
         address("https://g", ("users", segment))
 
 
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        (("groups", "g", "members", "$ref"), True),
+        (("groups", "g", "members", "u", "$ref"), True),
+        (("users", "$count"), False),
+        (("groups", "$ref", "members", "$ref"), False),
+        (("groups", "g", "members", "$ref", "$ref"), False),
+        (("users", "$batch", "checkMemberGroups"), False),
+    ],
+)
+def test_an_identifier_is_no_operation(path: tuple[str, ...], *, allowed: bool) -> None:
+    if allowed:
+        assert address("https://g", path).endswith("/$ref")
+    else:
+        with pytest.raises(ValidationError):
+            address("https://g", path)
+
+
 # Broken --------------------------------------------------------------------------------------------------------------
 
 
@@ -156,21 +174,6 @@ def test_an_answer_that_does_not_come(server: SimulatedTenant) -> None:
                 await tenant.graph.request("PATCH", ("users", "x"), body={"city": "x"})
 
     asyncio.run(main())
-
-
-@asynccontextmanager
-async def answering(handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> AsyncIterator[Any]:
-    """A tenant whose Graph answers whatever the handler does."""
-    signing = SimulatedTenant(seed=1)
-    signing.tenant.register(Application(client_id=CLIENT_ID, secrets={CLIENT_SECRET}))
-    usual = signing._handle
-
-    async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        return await (handler(request) if request.path.startswith(("/v1.0", "/adminapi")) else usual(request))
-
-    signing._handle = handle  # type: ignore[method-assign]  # the one thing that is to be different
-    async with signing, clients(signing) as tenant:
-        yield tenant
 
 
 @pytest.mark.parametrize("body", [b"<html>hello</html>", b"\xff\xfe", b"{", b"[" * 5000])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from matoolkit.worker.errors import ValidationError
 from matoolkit.worker.functions.comparing import looked_up, matches
+from matoolkit.worker.functions.identifiers import told
 from matoolkit.worker.registry import function
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ async def compare_user_attribute(
     path = AttributeName
     if _EXTENSION.fullmatch(AttributeName):
         path = f"onPremisesExtensionAttributes.{AttributeName}"
-    user = await ctx.graph.request("GET", ("users", UserId), query={"$select": path.partition(".")[0]})
+    user = told(await ctx.graph.request("GET", ("users", UserId), query={"$select": path.partition(".")[0]}))
     _, current = looked_up(user, path)
     match = matches(current, ExpectedValue, is_multi_value=IsMultiValue)
     return {

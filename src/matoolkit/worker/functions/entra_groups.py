@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from matoolkit.worker.functions.comparing import matches
-from matoolkit.worker.functions.identifiers import is_guid, is_there
+from matoolkit.worker.functions.identifiers import identifier, is_guid, is_there, told
 from matoolkit.worker.registry import function
 from matoolkit.worker.tenant.errors import Refused
 
@@ -33,7 +33,7 @@ async def remove_entra_group_member(ctx: FunctionContext, *, GroupId: str, UserI
     """Removes a user from a group; somebody who is no member stays none."""
     member = UserId
     if not is_guid(UserId):
-        member = str((await ctx.graph.request("GET", ("users", UserId), query={"$select": "id"}))["id"])
+        member = identifier(await ctx.graph.request("GET", ("users", UserId), query={"$select": "id"}))
     try:
         await ctx.graph.request("DELETE", ("groups", GroupId, "members", member, "$ref"))
     except Refused as refusal:
@@ -46,6 +46,7 @@ async def remove_entra_group_member(ctx: FunctionContext, *, GroupId: str, UserI
 @function("Test-EntraGroupMembership")
 async def find_group_member(ctx: FunctionContext, *, GroupId: str, UserId: str) -> dict[str, Any]:
     """Finds out whether a user is in a group, directly or through another group."""
-    answer = await ctx.graph.request("POST", ("users", UserId, "checkMemberGroups"), body={"groupIds": [GroupId]})
+    path = ("users", UserId, "checkMemberGroups")
+    answer = told(await ctx.graph.request("POST", path, body={"groupIds": [GroupId]}))
     is_member = matches(answer.get("value", []), GroupId, is_multi_value=True)
     return {"IsMember": is_member, "GroupId": GroupId, "UserId": UserId, "complete": is_member}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from matoolkit.worker.errors import OutcomeUnknown
-from matoolkit.worker.functions.identifiers import check_name, password_profile
+from matoolkit.worker.functions.identifiers import check_name, identifier, password_profile, told
 from matoolkit.worker.registry import function
 from matoolkit.worker.tenant.errors import Refused, TenantError
 
@@ -45,7 +45,7 @@ async def new_entra_b2b_invitation(
     if CustomizedMessageBody is not None:
         body["invitedUserMessageInfo"] = {"customizedMessageBody": CustomizedMessageBody}
     try:
-        made = await ctx.graph.request("POST", ("invitations",), body=body, repeatable=False)
+        made = told(await ctx.graph.request("POST", ("invitations",), body=body, repeatable=False))
     except TenantError as error:
         if not error.uncertain:
             raise
@@ -59,7 +59,7 @@ async def new_entra_b2b_invitation(
         "InvitedUserDisplayName": made.get("invitedUserDisplayName"),
         "InviteRedeemUrl": made.get("inviteRedeemUrl"),
         "Status": made.get("status"),
-        "InvitedUserId": (made.get("invitedUser") or {}).get("id"),
+        "InvitedUserId": _invited(made),
         "InvitedUserType": made.get("invitedUserType"),
     }
 
@@ -81,7 +81,7 @@ async def convert_entra_b2b_to_internal(
     """
     check_name("NewUserPrincipalName", NewUserPrincipalName)
     before = await _before(ctx, UserId, NewUserPrincipalName)
-    person = ("users", str(before["id"]))
+    person = ("users", identifier(before))
     if ctx.repeated and _is_converted(before, NewUserPrincipalName):
         return _converted(before, {})
     body: dict[str, Any] = {
@@ -91,29 +91,33 @@ async def convert_entra_b2b_to_internal(
     if Mail is not None:
         body["mail"] = Mail
     try:
-        made = await ctx.graph.request(
-            "POST", (*person, "convertExternalToInternalMemberUser"), version="beta", body=body
-        )
+        path = (*person, "convertExternalToInternalMemberUser")
+        made = told(await ctx.graph.request("POST", path, version="beta", body=body))
     except Refused as refusal:
         # Asked more than once, the tenant may refuse the second time what it did the first.
         if refusal.status != _BAD_REQUEST or refusal.attempts == 1:
             raise
-        made = await ctx.graph.request("GET", person, query={"$select": _PERSON})
+        made = told(await ctx.graph.request("GET", person, query={"$select": _PERSON}))
         if not _is_converted(made, NewUserPrincipalName):
             raise
     return _converted({**made, "id": before["id"]}, before)
+
+
+def _invited(made: Mapping[str, Any]) -> Any:
+    person = made.get("invitedUser")
+    return person.get("id") if isinstance(person, dict) else None
 
 
 async def _before(ctx: FunctionContext, user_id: str, new_name: str) -> dict[str, Any]:
     """The user as it is; done before, one that was named by its old name is only found under the new one."""
     query = {"$select": _PERSON}
     try:
-        found: dict[str, Any] = await ctx.graph.request("GET", ("users", user_id), query=query)
+        found = told(await ctx.graph.request("GET", ("users", user_id), query=query))
     except Refused as refusal:
         if not ctx.repeated or refusal.status != 404 or "@" not in user_id:  # noqa: PLR2004 - not found
             raise
         try:
-            found = await ctx.graph.request("GET", ("users", new_name), query=query)
+            found = told(await ctx.graph.request("GET", ("users", new_name), query=query))
         except Refused:
             raise refusal from None
         if not _is_converted(found, new_name):

@@ -5,13 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from matoolkit.worker.functions.identifiers import check_name, is_guid, is_there, password_profile
+from matoolkit.worker.functions.identifiers import check_name, is_guid, is_there, password_profile, told
 from matoolkit.worker.registry import function
 from matoolkit.worker.tenant.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from matoolkit.worker.context import FunctionContext
 
 _LEEWAY: Final = timedelta(minutes=5)
@@ -46,7 +44,7 @@ async def new_entra_user(
         "passwordProfile": password_profile(ctx, Password, UserPrincipalName, change=ForceChangePasswordNextSignIn),
     }
     try:
-        made = await ctx.graph.request("POST", ("users",), body=body)
+        made = told(await ctx.graph.request("POST", ("users",), body=body))
     except Refused as refusal:
         if not _is_taken(refusal) or not (ctx.repeated or refusal.attempts > 1):
             raise
@@ -81,10 +79,10 @@ async def set_entra_user_upn(ctx: FunctionContext, *, UserId: str, NewUserPrinci
 
 async def _made_before(
     ctx: FunctionContext, refusal: Refused, display_name: str, user_principal_name: str, nickname: str
-) -> Mapping[str, Any]:
+) -> dict[str, Any]:
     """The user that is in the way, if this very job made it; else the refusal stands, with the reason."""
     try:
-        found = await ctx.graph.request("GET", ("users", user_principal_name), query={"$select": _USER})
+        found = told(await ctx.graph.request("GET", ("users", user_principal_name), query={"$select": _USER}))
     except Refused as missing:
         if missing.status != _NOT_FOUND:
             raise
@@ -97,7 +95,7 @@ async def _made_before(
     created = _moment(found.get("createdDateTime"))
     if ctx.first_dispatched_at is None or created is None or created < ctx.first_dispatched_at - _LEEWAY:
         raise _not_ours(refusal, "the user of that name was there before") from refusal
-    return dict(found)
+    return found
 
 
 def _not_ours(refusal: Refused, reason: str) -> Refused:

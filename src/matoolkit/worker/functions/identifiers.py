@@ -9,7 +9,7 @@ from uuid import UUID
 
 from matoolkit.worker.errors import ValidationError
 from matoolkit.worker.functions.passwords import random_password
-from matoolkit.worker.tenant.errors import Refused
+from matoolkit.worker.tenant.errors import BadAnswer, Refused
 
 if TYPE_CHECKING:
     from matoolkit.worker.context import FunctionContext
@@ -41,6 +41,21 @@ def password_profile(
     chosen = password or random_password(_CHANCE, user_principal_name)
     ctx.conceal(chosen)
     return {"password": chosen, "forceChangePasswordNextSignIn": change}
+
+
+def told(answer: Any) -> dict[str, Any]:
+    """The object in an answer of Graph's that has to hold one."""
+    if not isinstance(answer, dict):
+        raise BadAnswer("Graph's answer cannot be understood: there is no object in it")
+    return answer
+
+
+def identifier(answer: Any) -> str:
+    """The id of the object in an answer."""
+    found = told(answer).get("id")
+    if not isinstance(found, str) or not found:
+        raise BadAnswer("Graph's answer cannot be understood: the object in it has no id")
+    return found
 
 
 async def is_there(ctx: FunctionContext, path: tuple[str, str]) -> bool:

@@ -9,6 +9,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
+from matoolkit.worker.errors import ValidationError
 from matoolkit.worker.tenant.errors import BadAnswer, ConnectionLost, NotReached
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 LARGEST_ANSWER: Final = 32 * 1024 * 1024
 """Bytes of an answer that are read at most."""
 _CHUNK: Final = 64 * 1024
+_SHORTEST_WITH_OPERATION: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,11 @@ def _encoded(url: str) -> Any:
 
 def address(base: str, path: Iterable[str], query: Mapping[str, str] | None = None) -> str:
     """An address of which every part is encoded by itself."""
-    segments = [quote(_safe(segment), safe="$") for segment in path]
+    parts = list(path)
+    # `$ref` and the like end a longer path, as in groups/…/members/$ref; an identifier is never one of them.
+    if any(part.startswith("$") for part in (parts if len(parts) < _SHORTEST_WITH_OPERATION else parts[:-1])):
+        raise ValidationError("an identifier begins with a dollar sign, which stands for operations of the service")
+    segments = [quote(_safe(segment), safe="$") for segment in parts]
     parameters = "&".join(f"{quote(name, safe='$')}={quote(value, safe=',')}" for name, value in (query or {}).items())
     return "/".join([base.rstrip("/"), *segments]) + (f"?{parameters}" if parameters else "")
 
@@ -135,8 +141,6 @@ def same_host(url: str, base: str) -> bool:
 
 def _safe(segment: str) -> str:
     """Dots alone are steps in a path, however they are encoded: no identifier is one."""
-    from matoolkit.worker.errors import ValidationError
-
     if not segment.strip(".") or any(ord(letter) < ord(" ") for letter in segment):
         raise ValidationError("an identifier is empty, or is nothing but dots, or has control characters in it")
     try:
