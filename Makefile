@@ -23,8 +23,10 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	--only-binary :all: $(UPGRADE)
 
+PEERS := celery dagster dbos dramatiq huey pgqueuer prefect procrastinate redis
+
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check check-infra format docs bench soak lock clean
+.PHONY: help install demo test check check-infra format docs bench bench-peers soak lock lock-peers clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | while IFS='|' read -r target text; do \
@@ -56,6 +58,9 @@ docs: $(INSTALLED) ## Write docs/cli-reference.md from the commands
 bench: $(INSTALLED) ## Measure speed and memory
 	$(BIN)/python -m benchmarks
 
+bench-peers: $(INSTALLED) ## Measure the product side by side with its peers, and write docs/benchmarks.* (RESUME=1: go on)
+	$(BIN)/python -m benchmarks.peers $(if $(RESUME),--resume)
+
 soak: $(INSTALLED) ## Simulate many seeded histories full of faults (SEEDS=20000), and crash PostgreSQL under load
 	$(BIN)/matoolkit simulate --seeds $(SEEDS)
 	$(BIN)/python -m pytest -m soak -rP
@@ -69,8 +74,12 @@ lock: $(INSTALLED) ## Bring requirements/ up to date with pyproject.toml (UPGRAD
 	$(COMPILE) --group infra --output-file requirements/infra.txt
 	$(COMPILE) --group lock --output-file requirements/lock.txt
 
-clean: ## Remove both environments and every cache
-	rm -rf .venv .venv-infra .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+lock-peers: $(INSTALLED) ## Bring requirements/peers/ up to date with pyproject.toml
+	$(PIP) install --require-hashes --only-binary :all: -r requirements/lock.txt
+	$(foreach peer,$(PEERS),$(COMPILE) --group peer-$(peer) --output-file requirements/peers/$(peer).txt &&) true
+
+clean: ## Remove all environments and every cache
+	rm -rf .bench .venv .venv-infra .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Wheels only, so that no compiler is needed, and only what carries a locked hash.
