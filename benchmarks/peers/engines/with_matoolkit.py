@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +13,9 @@ from sqlalchemy import func, select
 from benchmarks.peers.engines.contest import Assignment, Contestant, Told, compete, named
 from matoolkit.batches.announcing import Announcer
 from matoolkit.batches.making import create_batch
-from matoolkit.bus import EmbeddedBus, Names, Topology
+from matoolkit.bus import EmbeddedBus, Names
 from matoolkit.clock import SystemClock
-from matoolkit.hosts.all_in_one import AllInOne
+from matoolkit.hosts.all_in_one import AllInOne, Pace
 from matoolkit.hosts.worker_host import Manner, WorkerHost
 from matoolkit.runbooks import load_runbook
 from matoolkit.scheduler.due import start_due_phases
@@ -42,6 +43,18 @@ phases:
     offset: T-0
     steps:
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Brisk(Pace):
+    """Locks of another length, as every engine has it here."""
+
+    lock_seconds: float
+
+    @property
+    def lock_duration(self) -> timedelta:
+        """How long."""
+        return timedelta(seconds=self.lock_seconds)
 
 
 class Matoolkit(Contestant):
@@ -75,7 +88,6 @@ class Matoolkit(Contestant):
             )
 
     def start(self) -> None:
-        lock = timedelta(seconds=self.options["lock_seconds"])
         registry = Registry()
         registry.add([described("Note-It", _function(self.assignment))], "benchmark")
         manner = Manner(parallelism=self.options["parallelism"])
@@ -83,11 +95,11 @@ class Matoolkit(Contestant):
         def worker(bus: EmbeddedBus, rule: SubscriptionRule) -> WorkerHost:
             return WorkerHost(bus, rule, registry, self.clock, manner=manner)
 
-        self.product = AllInOne(self.database, self.clock, worker=worker)
-        names = Names()
-        with self.database.transaction() as tx:
-            self.product.bus.declare(tx, names.topology(lock))
-            self.product.bus.declare(tx, Topology(subscriptions=(names.worker(None, lock),)))
+        pace = _Brisk(clock=self.clock, lock_seconds=self.options["lock_seconds"])
+        self.product = AllInOne(self.database, pace, worker=worker, environment={})
+        if self.database.dialect == "sqlite":
+            # What `up` does before it starts: the file was nobody else's.
+            self.product.bury()
         self.product.start()
 
     def submit(self, members: range) -> None:  # noqa: ARG002 - they are in the batch already
