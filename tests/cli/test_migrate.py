@@ -87,7 +87,7 @@ def test_two_processes_at_once_on_one_database(postgres_url: str) -> None:
         ("swordfish", "the database URL cannot be read"),
         ("postgresql://anna:sword@fish@db/x", "more than one @"),
         ("mysql://anna:swordfish@db/x", "mysql is none of the databases"),
-        ("mssql+nosuch://anna:swordfish@db/x", "no driver mssql+nosuch for the SQL Server database x on db"),
+        ("mssql+nosuch://anna:swordfish@db/x", "mssql+nosuch is not the driver used here"),
         ("postgresql://anna:swordfish@127.0.0.1:1/x", "the PostgreSQL database x on 127.0.0.1:1: connection failed"),
         ("postgresql://anna:swordfish@/x?host=/none&nosuch=swordfish", 'invalid connection option "nosuch"'),
         ("sqlite:////none/x.db", "the SQLite database /none/x.db: unable to open database file"),

@@ -20,12 +20,23 @@ from matoolkit.store.errors import DatabaseUnavailable
         ("sqlite://", "the SQLite database"),
         ("postgresql://anna:pass@db.test:5433/waves", "the PostgreSQL database waves on db.test:5433"),
         ("postgresql+psycopg://anna:pass@/waves?host=/run/pg&password=x", "the PostgreSQL database waves on /run/pg"),
-        ("mssql+pyodbc://anna:pass@db.test/waves?driver=x", "the SQL Server database waves on db.test"),
-        ("mssql+pyodbc:///?odbc_connect=Server%3Dx%3BPwd%3Dpass", "the SQL Server database"),
+        ("mssql+mssqlpython://anna:pass@db.test/waves", "the Azure SQL database waves on db.test"),
+        ("Server=db.test,5558;Database=waves;UID=anna;PWD=pass", "the Azure SQL database waves on db.test:5558"),
     ],
 )
 def test_a_database_is_named_without_credentials(url: str, expected: str) -> None:
     assert described(parsed(url)) == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("mssql+pyodbc://anna:pass@db.test:1433/waves?driver=x", "the SQL Server database waves on db.test:1433"),
+        ("mssql+pyodbc:///?odbc_connect=Server%3Dx%3BPwd%3Dpass", "the SQL Server database"),
+    ],
+)
+def test_so_is_one_that_is_only_a_source(url: str, expected: str) -> None:
+    assert described(make_url(url)) == expected
 
 
 @pytest.mark.parametrize(

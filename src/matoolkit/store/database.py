@@ -15,7 +15,14 @@ from sqlalchemy import URL, Connection, Engine, Executable, create_engine, event
 from sqlalchemy.pool import QueuePool
 
 from matoolkit.store.address import BadDatabaseUrl, described, parsed, scrubbed
-from matoolkit.store.errors import DatabaseFull, DatabaseUnavailable, TransactionConflict, translated
+from matoolkit.store.errors import (
+    DatabaseFull,
+    DatabaseUnavailable,
+    DriverMissing,
+    SignInRefused,
+    TransactionConflict,
+    translated,
+)
 from matoolkit.store.plans import settle_plans
 from matoolkit.store.prepared import Answer, Prepared
 
@@ -141,18 +148,27 @@ class Database:
             self._writer = None
 
 
-def open_database(url: str | URL, *, durable: bool = True) -> Database:
-    """A database by its SQLAlchemy URL; `durable=False` is for what may be lost with the machine."""
+def open_database(url: str | URL, *, durable: bool = True, tokens: Callable[[str], str] | None = None) -> Database:
+    """A database by its SQLAlchemy URL, or an Azure SQL database by its connection string.
+
+    `durable=False` is for what may be lost with the machine; `tokens` gives the tokens that Azure SQL is signed in to
+    with, where they do not come from Entra ID.
+    """
     address = parsed(url)
     try:
-        return Database(_engine(address, durable=durable))
+        return Database(_engine(address, durable=durable, tokens=tokens))
     except ModuleNotFoundError as error:
-        raise BadDatabaseUrl(f"{described(address)} needs the Python package {error.name}") from error
+        extra = " (pip install 'matoolkit[azure]')" if address.get_backend_name() == "mssql" else ""
+        raise BadDatabaseUrl(f"{described(address)} needs the Python package {error.name}{extra}") from error
     except exc.NoSuchModuleError as error:
         raise BadDatabaseUrl(f"SQLAlchemy has no driver {address.drivername} for {described(address)}") from error
 
 
-def _engine(address: URL, *, durable: bool) -> Engine:
+def _engine(address: URL, *, durable: bool, tokens: Callable[[str], str] | None) -> Engine:
+    if address.get_backend_name() == "mssql":
+        from matoolkit.store.azure_sql.engine import azure_sql_engine
+
+        return azure_sql_engine(address, tokens)
     # What a statement was given may be people's data, so no error quotes it.
     if address.get_backend_name() == "sqlite":
         engine = create_engine(
@@ -206,7 +222,7 @@ def _translated_errors(address: URL) -> Iterator[None]:
         if ours is None:
             raise
         message = scrubbed(str(ours), address)
-        if isinstance(ours, DatabaseUnavailable | DatabaseFull):
+        if isinstance(ours, DatabaseUnavailable | DatabaseFull | SignInRefused | DriverMissing):
             message = f"{described(address)}: {message}"
         raise type(ours)(message) from error
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import exc
 
 from matoolkit.errors import MatoolkitError
+from matoolkit.store.azure_sql.said import Meaning, is_ours, meaning, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +22,14 @@ class DatabaseUnavailable(StoreError):
     """The database cannot be reached, or ended the connection."""
 
     retryable = True
+
+
+class SignInRefused(StoreError):
+    """The database does not let in who signs in."""
+
+
+class DriverMissing(StoreError):
+    """The database's driver cannot be loaded."""
 
 
 class TransactionConflict(StoreError):
@@ -84,6 +93,8 @@ def translated(error: exc.SQLAlchemyError) -> StoreError | None:
     """The error of ours that stands for a driver's, or nothing when it is a fault of the program."""
     if not isinstance(error, exc.DBAPIError):
         return None
+    if is_ours(error.orig):
+        return _microsoft_error(error)
     code = getattr(error.orig, "sqlite_errorcode", None)
     kind = _sqlite_kind(code) if code is not None else _server_kind(error)
     return None if kind is None else kind(_first_line(error))
@@ -109,6 +120,28 @@ def _server_kind(error: exc.DBAPIError) -> type[StoreError] | None:
     if refused or error.connection_invalidated or state in _UNAVAILABLE or isinstance(error, exc.OperationalError):
         return DatabaseUnavailable
     return None
+
+
+_MICROSOFT_KINDS: dict[Meaning, type[StoreError]] = {
+    Meaning.AWAY: DatabaseUnavailable,
+    Meaning.CONFLICT: TransactionConflict,
+    Meaning.TOO_LONG: TransactionConflict,
+    Meaning.FULL: DatabaseFull,
+    Meaning.RULE: RuleBroken,
+    Meaning.REFUSED: SignInRefused,
+    Meaning.NO_DRIVER: DriverMissing,
+}
+
+
+def _microsoft_error(error: exc.DBAPIError) -> StoreError | None:
+    """By the server's words, which are all that Microsoft's driver hands on."""
+    found = meaning(error.orig)
+    # While connecting there is no statement, and nobody whose row one could have waited for.
+    if error.statement is None and isinstance(error, exc.OperationalError) and found in {None, Meaning.TOO_LONG}:
+        found = Meaning.AWAY
+    if found is None and error.connection_invalidated:
+        found = Meaning.AWAY
+    return None if found is None else _MICROSOFT_KINDS[found](shown(error.orig))
 
 
 def _first_line(error: exc.DBAPIError) -> str:

@@ -15,6 +15,8 @@ import msgspec
 from sqlalchemy import Select, column, inspect, select, table, text
 
 from matoolkit.store.address import described
+from matoolkit.store.arriving import arrive
+from matoolkit.store.azure_sql.readiness import hold_alone, require_snapshots
 from matoolkit.store.errors import SchemaMismatch
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
     from sqlalchemy import Connection
 
+    from matoolkit.store.arriving import Patience
     from matoolkit.store.database import Database
 
 _FOLDER = Path(__file__).parent / "migrations"
@@ -30,13 +33,11 @@ _TABLE = "alembic_version"
 _VERSION: Select[str] = select(column("version_num")).select_from(table(_TABLE))
 
 # Whoever migrates waits for another who does. SQLite's transactions wait for each other anyway.
-_ALONE = {
-    "postgresql": ("SET LOCAL lock_timeout = '5min'", "SELECT pg_advisory_xact_lock(7766284)"),
-    "mssql": (
-        """EXEC sp_getapplock @Resource = 'matoolkit-migrate', @LockMode = 'Exclusive',
-            @LockOwner = 'Transaction', @LockTimeout = 300000""",
-    ),
-}
+_ALONE = ("SET LOCAL lock_timeout = '5min'", "SELECT pg_advisory_xact_lock(7766284)")
+
+
+# Filtered indexes ask for these; drivers set them, and sqlcmd does not.
+_SETTINGS = {"mssql": "SET QUOTED_IDENTIFIER ON;\nSET ANSI_NULLS ON;\n\nGO\n\n"}
 
 
 class MigrationReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -51,14 +52,19 @@ class MigrationReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     """The revisions that were missing."""
 
 
-def migrate(database: Database) -> MigrationReport:
+def migrate(database: Database, patience: Patience | None = None) -> MigrationReport:
     """Bring the schema up to date, in one transaction; one that is up to date stays as it is."""
     from alembic import command
 
     revisions = _revisions()
+    arrive(database, patience)
+    require_snapshots(database)
     with database.transaction() as tx:
-        for statement in _ALONE.get(tx.dialect, ()):
-            tx.execute(text(statement))
+        if tx.dialect == "postgresql":
+            for statement in _ALONE:
+                tx.execute(text(statement))
+        elif tx.dialect == "mssql":
+            hold_alone(tx)
         before = _revision(tx.connection)
         if before is not None and before not in revisions:
             raise SchemaMismatch(_newer(database, before))
@@ -70,8 +76,10 @@ def migrate(database: Database) -> MigrationReport:
     )
 
 
-def require_current(database: Database) -> None:
-    """Insist that the database has exactly the schema of this version."""
+def require_current(database: Database, patience: Patience | None = None) -> None:
+    """Insist that the database has exactly the schema of this version; one that sleeps is waited for."""
+    arrive(database, patience)
+    require_snapshots(database)
     with database.reading() as tx:
         found = _revision(tx.connection)
     name, fix = described(database.engine.url), "run `matoolkit migrate`"
@@ -89,7 +97,7 @@ def script(dialect: str) -> str:
 
     output = StringIO()
     command.upgrade(_configuration(dialect=dialect, output=output), "head", sql=True)
-    return output.getvalue()
+    return _SETTINGS.get(dialect, "") + output.getvalue()
 
 
 def _newer(database: Database, found: str) -> str:

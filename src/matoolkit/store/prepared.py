@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Dialect, Executable
 
+    from matoolkit.store.azure_sql.parameters import Sizes
+
 Row = tuple[Any, ...]
 
 
@@ -72,6 +74,7 @@ class Prepared:
         }
         # Values that stand in the statement itself are made fit once; those to be given replace what is here.
         self._given = self._processed(compiled.construct_params(_check=False))
+        self._sizes = _sizes(compiled, self._order) if dialect.name == "mssql" and self._order else None
         self._names = frozenset(name for name, bind in compiled.binds.items() if bind.required)
         self._columns = _result_processors(compiled, dialect)
 
@@ -87,8 +90,13 @@ class Prepared:
             if self._order is None:
                 cursor.execute(self._sql, values)
             else:
-                cursor.execute(self._sql, [values[name] for name in self._order])
+                ordered = [values[name] for name in self._order]
+                if self._sizes is not None:
+                    cursor.setinputsizes(self._sizes.of(ordered))
+                cursor.execute(self._sql, ordered)
             rows = cursor.fetchall() if cursor.description else []
+            if self._sizes is not None:
+                rows = [tuple(row) for row in rows]
             changed = cursor.rowcount
         except self._dialect.loaded_dbapi.Error as error:
             raise self._wrapped(connection, cursor, error) from error
@@ -116,6 +124,13 @@ class Prepared:
             connection_invalidated=gone,
             dialect=self._dialect,
         )
+
+
+def _sizes(compiled: Any, order: tuple[str, ...]) -> Sizes:
+    """What Microsoft's driver is to be told of the parameters; imported late, for the sake of who never needs it."""
+    from matoolkit.store.azure_sql.parameters import Sizes
+
+    return Sizes({name: bind.type for name, bind in compiled.binds.items()}, order)
 
 
 def _result_processors(compiled: Any, dialect: Dialect) -> Callable[[list[Row]], list[Row]] | None:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import BigInteger, BindParameter, Boolean, Integer, String, bindparam
+from sqlalchemy import BigInteger, BindParameter, Boolean, Integer, String, Text, bindparam
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
@@ -58,7 +58,7 @@ class _RowsFunction(FunctionElement[Any]):
 
     def __init__(self, parameter: str, columns: Sequence[Column[Any]]) -> None:
         self.columns_given = tuple(columns)
-        self.document = bindparam(parameter, type_=String)
+        self.document = bindparam(parameter, type_=Text)
         self.arrays: tuple[BindParameter[Any], ...] = tuple(
             bindparam(_array_parameter(parameter, column)) for column in columns
         )

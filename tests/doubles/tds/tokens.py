@@ -5,12 +5,18 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
+from tests.doubles.tds.types import COLLATION
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tests.doubles.tds.types import Column
 
 MORE, ERROR, COUNT, ATTENTION = 0x01, 0x02, 0x10, 0x20
+PLAIN, OF_PROCEDURE, IN_PROCEDURE = 0xFD, 0xFE, 0xFF
+"""What ends: a statement, a procedure, or a statement in a procedure."""
+BEGUN, COMMITTED, ROLLED_BACK = 8, 9, 10
+_TRANSACTION = bytes(range(1, 9))
 
 
 def columns_token(columns: Sequence[Column]) -> bytes:
@@ -33,8 +39,11 @@ def compressed_row_token(columns: Sequence[Column], row: Sequence[Any]) -> bytes
     return b"\xd2" + bytes(nulls) + bytes(values)
 
 
-def done_token(status: int = 0, rows: int = 0) -> bytes:
-    return b"\xfd" + struct.pack("<HHQ", status, 0xC1, rows)
+SELECTED, UPDATED = 0xC1, 0xC5
+
+
+def done_token(status: int = 0, rows: int = 0, kind: int = PLAIN, done: int = SELECTED) -> bytes:
+    return bytes([kind]) + struct.pack("<HHQ", status, done, rows)
 
 
 def message_token(number: int, text: str, *, severity: int = 16, state: int = 1) -> bytes:
@@ -51,11 +60,38 @@ def login_tokens(packet_size: int, *, signed_in_with_token: bool, database: str)
     return (
         _change(1, database, "master")
         + _change(4, str(packet_size), "4096")
+        + _collation()
         + b"\xad"
         + struct.pack("<H", len(acknowledged))
         + acknowledged
         + (b"\xae" + feature + b"\xff" if feature else b"")
         + done_token()
+    )
+
+
+def transaction_token(what: int) -> bytes:
+    """A transaction has begun, or is over."""
+    number = bytes([len(_TRANSACTION)]) + _TRANSACTION
+    body = bytes([what]) + (number + b"\x00" if what == BEGUN else b"\x00" + number)
+    return b"\xe3" + struct.pack("<H", len(body)) + body
+
+
+def status_token() -> bytes:
+    """What a procedure returns."""
+    return b"\x79" + struct.pack("<i", 0)
+
+
+def handle_token(handle: int) -> bytes:
+    """By what a prepared statement is called from now on."""
+    name = _short("@handle")
+    return (
+        b"\xac"
+        + struct.pack("<H", 0)
+        + name
+        + b"\x01"
+        + struct.pack("<IH", 0, 0)
+        + b"\x26\x04\x04"
+        + struct.pack("<i", handle)
     )
 
 
@@ -68,6 +104,12 @@ def route_token(host: str, port: int) -> bytes:
 
 def _change(kind: int, new: str, old: str) -> bytes:
     body = bytes([kind]) + _short(new) + _short(old)
+    return b"\xe3" + struct.pack("<H", len(body)) + body
+
+
+def _collation() -> bytes:
+    """How this database compares text; some clients insist on being told."""
+    body = b"\x07" + bytes([len(COLLATION)]) + COLLATION + b"\x00"
     return b"\xe3" + struct.pack("<H", len(body)) + body
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
+from matoolkit import connection_strings
 from matoolkit.scheduler.sources.errors import BadConnection
 
-_PORT: Final = 1433
-_LAST_PORT: Final = 65_535
-_HOST: Final = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", re.IGNORECASE)
 _SERVER: Final = ("server", "data source", "datasource", "addr", "address", "network address")
 _DATABASE: Final = ("database", "initial catalog", "initialcatalog")
 _USER: Final = ("user id", "userid", "uid", "user")
@@ -46,8 +43,7 @@ class TdsAddress:
 def parse_connection_string(name: str, value: str) -> TdsAddress:
     """Read the value of an environment variable; what is wrong with it is told without quoting it."""
     fields = _fields(name, value) if "=" in value else {"server": _without_scheme(value)}
-    server = _first(fields, _SERVER)
-    host, port = _place(name, server)
+    host, port = _place(name, _first(fields, _SERVER))
     authentication = fields.get("authentication", "").replace(" ", "").lower()
     if _first(fields, _PASSWORD):
         raise BadConnection(
@@ -65,18 +61,12 @@ def parse_connection_string(name: str, value: str) -> TdsAddress:
 
 
 def _fields(name: str, value: str) -> dict[str, str]:
-    fields: dict[str, str] = {}
-    for part in re.findall(r"""(?:[^;"']|"[^"]*"|'[^']*')+""", value):
-        if not part.strip():
-            continue
-        key, separator, content = part.partition("=")
-        if not separator:
-            raise BadConnection(f"{name} has a part without '=': it should look like Server=org.crm.dynamics.com,5558")
-        content = content.strip()
-        if len(content) > 1 and content[0] == content[-1] and content[0] in "\"'":
-            content = content[1:-1]
-        fields[" ".join(key.lower().split())] = content
-    return fields
+    try:
+        return connection_strings.fields(value)
+    except ValueError:
+        raise BadConnection(
+            f"{name} has a part without '=': it should look like Server=org.crm.dynamics.com,5558"
+        ) from None
 
 
 def _first(fields: dict[str, str], names: tuple[str, ...]) -> str:
@@ -88,10 +78,9 @@ def _without_scheme(value: str) -> str:
 
 
 def _place(name: str, server: str) -> tuple[str, int]:
-    host, _, port = server.strip().removeprefix("tcp:").replace(":", ",").partition(",")
-    host, port = host.strip(), port.strip() or str(_PORT)
-    if not _HOST.fullmatch(host) or not port.isdecimal() or not 0 < int(port) <= _LAST_PORT:
+    try:
+        return connection_strings.server_place(server)
+    except ValueError:
         raise BadConnection(
             f"{name} names no server that can be read: it should look like Server=org.crm.dynamics.com,5558"
-        )
-    return host.lower(), int(port)
+        ) from None

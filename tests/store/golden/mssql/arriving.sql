@@ -1,0 +1,2 @@
+-- ASKED
+SELECT 1;
