@@ -75,6 +75,7 @@ def _columns() -> list[Column]:
         field("Name", "name", folds=True),
         field("Version", "version", right=True),
         Column("Published", lambda row: moment(row["createdAt"]), rank=1),
+        field("Automatic", "automationEnabled", rank=1),
         field("Overdue", "overdueBehavior", rank=3),
         field("Reruns init", "rerunInit", rank=4),
         field("Last error", "lastError", rank=2, folds=True),
