@@ -65,6 +65,15 @@ def test_these_are_all_the_routes(live: Live) -> None:
     assert routes == named
 
 
+def test_every_write_takes_an_idempotency_key_and_every_route_says_its_errors(live: Live) -> None:
+    for methods in live.get("/openapi.json", role=None)["paths"].values():
+        for method, operation in methods.items():
+            taken = {each["name"] for each in operation.get("parameters", ()) if each["in"] == "header"}
+            assert ("Idempotency-Key" in taken) == (method != "get"), operation["summary"]
+            if operation["summary"] != "Say whether the API works":
+                assert {"400", "401", "403", "500", "503"} <= set(operation["responses"]), operation["summary"]
+
+
 @pytest.mark.parametrize(("method", "path"), [*ADMIN, *READER, *ANYBODY])
 def test_without_a_token_there_is_nothing(live: Live, method: str, path: str) -> None:
     for headers in ({}, {"Authorization": "Basic YTpi"}, {"Authorization": "Bearer"}, {"Authorization": "Bearer x"}):

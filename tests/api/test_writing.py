@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import func, select
 
+from matoolkit.api.services import QueryPreview
 from matoolkit.store import dead_messages
 from matoolkit.store.bus_schema import bus_messages
 from matoolkit.store.schema import audit, idempotent_answers, runbooks
 from tests.api.live import Live, upload
 from tests.api.people import csv, runbook
+from tests.api.test_access import ADMIN
 
 if TYPE_CHECKING:
     import requests
@@ -56,6 +58,39 @@ def test_a_file_sent_again_makes_one_batch(live: Live) -> None:
     answer = live.call("POST", "/api/batches", data={"runbookName": name}, files=upload(csv("ben")), **given)
     assert answer.status_code == 409
     assert live.get("/api/batches", params={"runbook": name})["total"] == 1
+
+
+def test_every_write_can_be_repeated(live: Live) -> None:
+    """Of each route that changes anything: the second time the same answer, and one entry in the audit."""
+    name, batch = live.publish(), live.batch("anna", "ben")
+    member = live.get(f"/api/batches/{batch}/members")["members"][0]["id"]
+    dead = park(live, '{"messageType":"phase-due"}')
+    object.__setattr__(live.services, "preview", lambda _runbook: QueryPreview(0, [], [], []))
+    object.__setattr__(live.services, "release", lambda *_, **__: 3)
+    bodies: dict[str, Any] = {
+        "POST /api/runbooks": {"json": {"name": name, "yamlContent": runbook(name)}},
+        "PUT /api/runbooks/x/automation": {"json": {"enabled": False}},
+        "POST /api/batches": {"data": {"runbookName": name}, "files": upload(csv("cleo"))},
+        "POST /api/batches/1/members": {"files": upload(csv("dora"))},
+    }
+    last = "POST /api/batches/1/cancel", "DELETE /api/runbooks/x/versions/1"
+    writes = sorted((f"{method} {path}" for method, path in ADMIN), key=lambda each: each in last)
+    try:
+        for number, each in enumerate(writes):
+            method, _, path = each.partition(" ")
+            path = path.replace("/x", f"/{name}").replace("/members/1", f"/members/{member}")
+            path = path.replace("/batches/1", f"/batches/{batch}").replace("/dead-letters/1", f"/dead-letters/{dead}")
+            path = path.replace("/versions/1", "/versions/2")
+            before, headers = count(live, audit), {"Idempotency-Key": f"every-{name}-{number}"}
+            answers = [live.call(method, path, headers=headers, **bodies.get(each, {})) for _ in range(2)]
+            assert answers[0].status_code == 200, (each, answers[0].text)
+            assert answers[1].content == answers[0].content, each
+            # Releases are written down by what does them.
+            assert count(live, audit) - before == ("release" not in each), each
+    finally:
+        object.__setattr__(live.services, "preview", None)
+        object.__setattr__(live.services, "release", None)
+    live.settle()
 
 
 def test_the_same_key_for_something_else_is_told(live: Live) -> None:
