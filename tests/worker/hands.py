@@ -106,12 +106,14 @@ def job(function: str, parameters: dict[str, Any], **fields: Any) -> WorkerJob:
 class Hands:
     """Runs jobs as the worker does, on real clients."""
 
-    def __init__(self, tenant: TenantClients, secrets: dict[str, str] | None = None) -> None:
+    def __init__(self, tenant: TenantClients, secrets: dict[str, str] | None = None, sleep: Any = None) -> None:
         self.tenant = tenant
         self.concealer = Concealer([CLIENT_SECRET])
         registry = gather(None)
         resolver = KeptSecrets(EnvironmentSecrets(secrets or {}), SystemClock())
-        services = Services(graph=tenant.graph, exchange=tenant.exchange, secrets=resolver)
+        services = Services(
+            graph=tenant.graph, exchange=tenant.exchange, secrets=resolver, sleep=sleep or Haste().sleep
+        )
         self._runner = Runner(registry, SystemClock(), None, services=services, concealer=self.concealer)  # type: ignore[arg-type]  # no function needs a thread
 
     async def run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 import traceback
@@ -14,7 +15,7 @@ from matoolkit.worker.errors import TimedOut
 from matoolkit.worker.ports import NoExchange, NoGraph, NoSecrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from datetime import datetime
     from typing import Any
 
@@ -78,6 +79,8 @@ class FunctionContext:
     deadline: datetime | None = None
     """When the function is cancelled."""
     clock: Clock = field(default_factory=SystemClock)
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    """Waits so many seconds; other jobs go on meanwhile."""
     job_logger: JobLogger | None = None
     """Made when it is first asked for; see `logger`."""
     conceal: Callable[[str], None] = _nothing

@@ -71,6 +71,7 @@ class Services:
     secrets: SecretResolver = field(default_factory=NoSecrets)
     sign_in: Callable[[], Awaitable[str]] = _nowhere
     """Signs in to what functions use, and tells where; a failure is why they could do nothing."""
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     complaints: Callable[[], Sequence[str]] = tuple
     """What the worker's health is to say about them, when they are not well."""
 
@@ -217,6 +218,7 @@ class Runner:
             deliveries=run.message.delivery_count,
             deadline=self._clock.now() + timedelta(seconds=run.deadline - run.started),
             clock=self._clock,
+            sleep=services.sleep,
             job_logger=JobLogger(job.job_id, partial(self._blanked, secrets=secrets)),
             conceal=lambda value: self._conceal(secrets, [value]),
             cancelled=run.cancelled,

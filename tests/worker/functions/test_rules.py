@@ -94,6 +94,25 @@ def test_a_user_that_cannot_be_seen_yet(server: SimulatedTenant, name: str) -> N
     assert "can be seen" in message(result)
 
 
+def test_a_user_that_is_seen_a_little_later(server: SimulatedTenant, name: str) -> None:
+    server.tenant.directory.delay_seconds = 3600
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            server.tenant.directory._seen_at.clear()
+
+    async def main() -> WorkerResult:
+        async with clients(server) as tenant:
+            hands = Hands(tenant, sleep=sleep)
+            assert (await hands.run("New-EntraUser", new(name))).status == "success"
+            return await hands.run("New-EntraUser", new(name), **repeated())
+
+    assert asyncio.run(main()).status == "success"
+    assert waits == [1, 2, 4]
+
+
 def test_a_service_that_fails_after_it_made_the_user(server: SimulatedTenant, name: str) -> None:
     server.tenant.fault(TenantFault.UNAVAILABLE_AFTER_ACTING, path="/users$", times=1, retry_after=1)
     assert run(server, "New-EntraUser", new(name)).status == "success"

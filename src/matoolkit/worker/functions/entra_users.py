@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _LEEWAY: Final = timedelta(minutes=5)
 """How far the tenant's clock and ours may be apart."""
+_LOOKING_AGAIN: Final = (1.0, 2.0, 4.0, 8.0, 15.0)
+"""Seconds to wait for a user to be seen: what one server of the tenant's has made, the others know a little later."""
 _BAD_REQUEST, _NOT_FOUND, _CONFLICT = 400, 404, 409
 _USER: Final = "id,displayName,userPrincipalName,mailNickname,createdDateTime"
 
@@ -81,13 +83,10 @@ async def _made_before(
     ctx: FunctionContext, refusal: Refused, display_name: str, user_principal_name: str, nickname: str
 ) -> dict[str, Any]:
     """The user that is in the way, if this very job made it; else the refusal stands, with the reason."""
-    try:
-        found = told(await ctx.graph.request("GET", ("users", user_principal_name), query={"$select": _USER}))
-    except Refused as missing:
-        if missing.status != _NOT_FOUND:
-            raise
-        # The name may be in the way as somebody's alias, or the user may be so new that it cannot be seen yet.
-        raise _not_ours(refusal, "no user of that name can be seen") from missing
+    found = await _seen(ctx, user_principal_name)
+    if found is None:
+        # The name may also be in the way as somebody's alias.
+        raise _not_ours(refusal, "no user of that name can be seen") from refusal
     wanted = {"userPrincipalName": user_principal_name, "displayName": display_name, "mailNickname": nickname}
     other = [name for name, value in wanted.items() if str(found.get(name) or "").casefold() != value.casefold()]
     if other:
@@ -96,6 +95,19 @@ async def _made_before(
     if ctx.first_dispatched_at is None or created is None or created < ctx.first_dispatched_at - _LEEWAY:
         raise _not_ours(refusal, "the user of that name was there before") from refusal
     return found
+
+
+async def _seen(ctx: FunctionContext, user_principal_name: str) -> dict[str, Any] | None:
+    """The user of a name that is taken; one that was made only now cannot be seen for a while."""
+    for wait in (*_LOOKING_AGAIN, None):
+        try:
+            return told(await ctx.graph.request("GET", ("users", user_principal_name), query={"$select": _USER}))
+        except Refused as missing:
+            if missing.status != _NOT_FOUND:
+                raise
+        if wait is not None:
+            await ctx.sleep(wait)
+    return None
 
 
 def _not_ours(refusal: Refused, reason: str) -> Refused:
