@@ -10,12 +10,12 @@ import pytest
 from matoolkit.clock import SystemClock
 from matoolkit.hosts.all_in_one import AllInOne, Pace
 from matoolkit.simulation.invariants import ALWAYS, AT_REST, check
-from matoolkit.simulation.pretending import PretendingHand
 from matoolkit.store.database import open_database
 from matoolkit.store.migrate import migrate
 from tests.bus.service_bus_line import broken_sockets_closed
 from tests.doubles.service_bus.server import Namespace
 from tests.hosts import outcomes
+from tests.hosts.pretending import PretendingHand
 from tests.hosts.service_bus_crew import ServiceBusCrew
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ SUBCOMMANDS: Mapping[str, Subcommand] = {
     "dead-letter": Subcommand(
         "matoolkit.cli.dead_letter:dead_letter", "Look after messages that could not be handled."
     ),
-    "demo": Subcommand("matoolkit.cli.demo:demo", "Run a whole wave on this machine, in a temporary folder."),
+    "demo": Subcommand("matoolkit.cli.demo:demo", "Run a whole wave on a simulated tenant, in a temporary folder."),
     "doctor": Subcommand(
         "matoolkit.cli.doctor:doctor",
         "Check that a live database holds nothing that must not be; it is read, and nothing is changed.",
