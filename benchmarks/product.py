@@ -11,6 +11,7 @@ from matoolkit.batches.announcing import Announcer
 from matoolkit.batches.making import create_batch
 from matoolkit.bus import EmbeddedBus, Names, Topology
 from matoolkit.clock import SystemClock
+from matoolkit.hosts.garbage import keep_what_is_there
 from matoolkit.hosts.loops import Loops
 from matoolkit.hosts.worker_host import Manner, WorkerHost
 from matoolkit.orchestrator import Orchestrator
@@ -75,6 +76,7 @@ class Engine:
         registry.add([described("Do-Nothing", do_nothing)], "benchmark")
         manner = Manner(parallelism=PARALLELISM)
         self._workers = [WorkerHost(self.bus, rule, registry, self.clock, manner=manner) for rule in rules]
+        keep_what_is_there()
 
     def run(self) -> None:
         """Start the threads."""

@@ -16,6 +16,7 @@ from matoolkit.batches.making import create_batch
 from matoolkit.bus import EmbeddedBus, Names
 from matoolkit.clock import SystemClock
 from matoolkit.hosts.all_in_one import AllInOne, Pace
+from matoolkit.hosts.garbage import keep_what_is_there
 from matoolkit.hosts.worker_host import Manner, WorkerHost
 from matoolkit.runbooks import load_runbook
 from matoolkit.scheduler.due import start_due_phases
@@ -101,6 +102,7 @@ class Matoolkit(Contestant):
             # What `up` does before it starts: the file was nobody else's.
             self.product.bury()
         self.product.start()
+        keep_what_is_there()
 
     def submit(self, members: range) -> None:  # noqa: ARG002 - they are in the batch already
         # What the scheduler does at its first beat after the hour has come.

@@ -27,6 +27,7 @@ from matoolkit.clock import SystemClock
 from matoolkit.errors import MatoolkitError
 from matoolkit.hosts.api_parts import previews, publish_rules, releases
 from matoolkit.hosts.ending import told_to_end
+from matoolkit.hosts.garbage import keep_what_is_there
 from matoolkit.hosts.loops import Loops
 from matoolkit.hosts.service_bus import ServiceBusAddress, connection_string
 from matoolkit.hosts.shared import Whereabouts, chosen_database, namespace, shared, workers
@@ -255,6 +256,7 @@ def run(environment: Mapping[str, str], database_url: str | None, folder: Path) 
         serving = server(found, *settings.address)
         together.start(loops)
         serving.start()
+        keep_what_is_there()
         log.info("the admin API listens at %s", serving.url)
         log.info("%s: the admin API ends after the requests under way", ending.wait())
         stopped = [serving.stop(), loops.stop()]

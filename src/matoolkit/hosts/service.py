@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Protocol
 
 from matoolkit.hosts.ending import told_to_end
+from matoolkit.hosts.garbage import keep_what_is_there
 from matoolkit.hosts.loops import Loops
 from matoolkit.hosts.shared import shared
 
@@ -38,6 +39,7 @@ def serve(where: Whereabouts, make: Callable[[Shared], Part]) -> int:
         found.start(loops)
         part = make(found)
         part.start(loops)
+        keep_what_is_there()
         log.info("ready: %s works on %s", where.service, found.described)
         said = ending.wait()
         log.info("%s: %s ends after what it is doing", said, where.service)

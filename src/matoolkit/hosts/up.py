@@ -17,6 +17,7 @@ from matoolkit.hosts.api import ApiServer, log_with_request_ids, server, service
 from matoolkit.hosts.api_parts import previews, publish_rules, releases
 from matoolkit.hosts.data_folder import DataFolder
 from matoolkit.hosts.ending import told_to_end
+from matoolkit.hosts.garbage import keep_what_is_there
 from matoolkit.hosts.hands import begin_simulated_tenant, no_tenant, real_tenant, simulated_tenant
 from matoolkit.hosts.up_settings import Configuration, configuration
 from matoolkit.hosts.worker import registered
@@ -198,6 +199,7 @@ def run(wishes: Wishes, environment: Mapping[str, str], say: Callable[[list[tupl
     os.umask(0o077)
     with told_to_end() as ending, Up(configured, concealer=concealer) as up:
         up.start()
+        keep_what_is_there()
         say(up.introduction())
         log.info("ready: everything works, at %s", up.url)
         grace = configured.worker.shutdown_grace_seconds

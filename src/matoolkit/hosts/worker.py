@@ -24,6 +24,7 @@ from matoolkit.bus import EmbeddedBus, Names, Topology
 from matoolkit.bus.errors import SubscriptionNotFound
 from matoolkit.clock import SystemClock
 from matoolkit.errors import MatoolkitError
+from matoolkit.hosts.garbage import keep_what_is_there
 from matoolkit.hosts.health_address import HealthAddress
 from matoolkit.hosts.places import insist_on_own_place
 from matoolkit.hosts.service_bus import ServiceBusAddress
@@ -120,6 +121,7 @@ def run(
             address = HealthAddress(settings.health_check_port, host.health_report)
             closing.callback(address.close)
             say(f"health is told on port {address.port}")
+        keep_what_is_there()
         return supervised(host)
 
 
