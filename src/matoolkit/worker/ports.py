@@ -37,8 +37,13 @@ class GraphClient(Protocol):
 class ExchangeClient(Protocol):
     """Exchange Online of the target tenant, through its command endpoint."""
 
-    async def invoke(self, command: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Run a command and return what it put out, all pages of it; a refusal is a `FunctionError`."""
+    async def invoke(
+        self, command: str, parameters: Mapping[str, Any], *, repeatable: bool = True
+    ) -> list[dict[str, Any]]:
+        """Run a command and return what it put out, all pages of it; a refusal is a `FunctionError`.
+
+        With `repeatable=False` the command is sent again only where Exchange certainly did nothing the first time.
+        """
 
 
 class SecretResolver(Protocol):

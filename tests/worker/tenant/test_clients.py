@@ -317,6 +317,19 @@ def test_a_hiccup_of_exchange_is_tried_again(server: SimulatedTenant) -> None:
     assert [2.0 <= haste.slept[0] <= 2.6, 4.0 <= haste.slept[1] <= 5.2] == [True, True]
 
 
+def test_what_exchange_may_have_done_is_not_done_twice_where_it_must_not(server: SimulatedTenant) -> None:
+    async def once(tenant: TenantClients) -> Any:
+        return await tenant.exchange.invoke("Get-MailUser", {"ResultSize": 3}, repeatable=False)
+
+    server.tenant.fault(TenantFault.UNAVAILABLE_AFTER_ACTING, api=Api.EXCHANGE, status=500, times=1)
+    with pytest.raises(Refused) as failure:
+        ask(server, once)
+    assert (failure.value.uncertain, failure.value.attempts) == (True, 1)
+    assert server.tenant.records.count("Get-MailUser") == 1
+    server.tenant.fault(TenantFault.THROTTLED, api=Api.EXCHANGE, times=1)
+    assert isinstance(ask(server, once), list)
+
+
 @pytest.mark.parametrize("error", [ConnectionLost, BadAnswer, NotReached])
 def test_errors_speak_for_themselves(error: type[FunctionError]) -> None:
     assert str(error())

@@ -59,7 +59,9 @@ class Exchange:
         """What keeps it from being asked, if anything does."""
         return self._api.complaints("Exchange Online")
 
-    async def invoke(self, command: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    async def invoke(
+        self, command: str, parameters: Mapping[str, Any], *, repeatable: bool = True
+    ) -> list[dict[str, Any]]:
         """Run a command and return what it put out, all pages of it."""
         headers = {
             "X-AnchorMailbox": _ANCHOR.format(self._tenant_id),
@@ -75,7 +77,7 @@ class Exchange:
         asked = self._base
         found: list[dict[str, Any]] = []
         while url is not None:
-            url, content = await self._asked(url, headers, body)
+            url, content = await self._asked(url, headers, body, repeatable=repeatable)
             asked = url
             if content is None:
                 return found
@@ -88,10 +90,10 @@ class Exchange:
                 raise BadAnswer(f"the next page of {command} is on another host, which is not asked")
         return found
 
-    async def _asked(self, url: str, headers: Mapping[str, str], body: Any) -> tuple[str, Any]:
+    async def _asked(self, url: str, headers: Mapping[str, str], body: Any, *, repeatable: bool) -> tuple[str, Any]:
         """Where the answer came from, and what it says: another region's server may be the one to ask."""
         for _ in range(_MOST_REDIRECTS + 1):
-            reply, content = await self._api.ask("POST", url, headers=headers, body=body)
+            reply, content = await self._api.ask("POST", url, headers=headers, body=body, repeatable=repeatable)
             if reply.status not in _REDIRECTS:
                 return url, content
             url = reply.headers.get("Location", "")
