@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
@@ -98,8 +99,13 @@ async def _on_invalid_request(_request: Request, error: Any) -> Response:
     return _error("; ".join(told), 400)
 
 
-async def _on_http_error(_request: Request, error: Any) -> Response:
-    return _error(str(error.detail), error.status_code, error.headers)
+async def _on_http_error(request: Request, error: Any) -> Response:
+    text = str(error.detail)
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        text = "there is no such route; /docs lists those there are"
+    elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        text = f"this route does not take {request.method}; /docs lists what there is"
+    return _error(text, error.status_code, error.headers)
 
 
 async def _on_disconnect(_request: Request, _error: Any) -> Response:
