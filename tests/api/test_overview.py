@@ -261,7 +261,7 @@ def test_workers_that_are_silent_or_were_never_started(live: Live) -> None:
             pass
         assert [each["workerId"] for each in live.get("/api/status")["workers"]] == ["other"]
         assert about(live, "never started") == [
-            "worker 'worker-1' was never started here, and 1 steps wait for it. Start it"
+            "worker 'worker-1' was never started here, and one step waits for it. Start it"
         ]
     finally:
         live.post(f"/api/batches/{batch}/cancel")
@@ -291,7 +291,8 @@ def test_what_is_held_put_aside_wrong_or_failed(live: Live) -> None:
     assert found["deadLetters"] == dead + 1
     assert [each["version"] for each in found["runbookErrors"] if each["name"] == name] == [1]
     assert any(
-        "1 members are missing from the data source since 2026-03-01T12:00:00Z" in each for each in found["attention"]
+        "one member missing from the data source since 2026-03-01T12:00:00Z is kept" in each
+        for each in found["attention"]
     )
     assert f"messages that could not be handled: {dead + 1}. Look at the dead letters" in found["attention"]
     (line,) = [each for each in found["attention"] if each.startswith(f"runbook '{name}' v1: the data source was not")]

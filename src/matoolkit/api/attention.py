@@ -47,18 +47,21 @@ def worker_lines(
     for worker_id, queue in queues.items():
         if queue.is_silent(now):
             named = "the worker of every id" if worker_id is None else f"worker '{worker_id}'"
-            yield f"{named} is silent: {queue.waiting} jobs wait, the first since {at(queue.oldest)}. Is it running?"
+            jobs = "one job waits" if queue.waiting == 1 else f"{queue.waiting} jobs wait, the first"
+            yield f"{named} is silent: {jobs} since {at(queue.oldest)}. Is it running?"
     for worker_id, number in waited_for.items():
         if None not in queues and worker_id not in queues:
-            yield f"worker '{worker_id}' was never started here, and {number} steps wait for it. Start it"
+            steps = "one step waits" if number == 1 else f"{number} steps wait"
+            yield f"worker '{worker_id}' was never started here, and {steps} for it. Start it"
 
 
 def held_lines(held: Sequence[Held]) -> Iterator[str]:
     """Removals that wait for an operator."""
     for each in held:
+        people, are = ("one member", "is") if each.count == 1 else (f"{each.count} members", "are")
         yield (
-            f"batch {each.batch_id} ({each.runbook_name}): {each.count} members are missing from the data source since"
-            f" {at(each.since)} and are kept. Mend the source, or release their removal"
+            f"batch {each.batch_id} ({each.runbook_name}): {people} missing from the data source since"
+            f" {at(each.since)} {are} kept. Mend the source, or release the removal"
         )
 
 
@@ -80,4 +83,5 @@ def failed_lines(failed: Mapping[int, int], names: Mapping[int, str]) -> Iterato
     """Members who failed in batches that are open."""
     for batch, number in failed.items():
         if number:
-            yield f"batch {batch} ({names[batch]}): {number} members failed. Look at its failures"
+            people = "one member" if number == 1 else f"{number} members"
+            yield f"batch {batch} ({names[batch]}): {people} failed. Look at its failures"
