@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from matoolkit.simulation.tenant import Api, Application, SimulatedTenant, TenantFault
+from matoolkit.simulation.tenant import Api, Application, SimulatedTenant, TenantFault, ThrottleMode
 from tests.worker.crashes import Crashes
 from tests.worker.functions.cases import CASES
 from tests.worker.processes import APP_ID, SECRET, WorkerProcess, tenant_settings
@@ -155,6 +155,33 @@ def test_told_to_end_with_every_place_taken_the_next_one_finishes(
     assert workplace.no_results()
     check_what_the_tenant_saw(server, jobs, done)
     assert server.tenant.records.statuses(Api.GRAPH)[401] == 0
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("mode", list(ThrottleMode))
+@pytest.mark.parametrize("limit", [20, 200])
+def test_a_worker_reaches_what_the_tenant_bears(
+    workplace: Workplace, server: SimulatedTenant, url: str, tmp_path: Path, *, limit: int, mode: ThrottleMode
+) -> None:
+    (person,) = server.tenant.add_users([{"userPrincipalName": "busy@target.example"}])
+    asking = {"UserId": person["id"], "AttributeName": "id", "ExpectedValue": person["id"]}
+    count = 25 * limit
+    worker = WorkerProcess(url, tmp_path, {**tenant_settings(server), "MAX_PARALLELISM": "32"})
+    try:
+        worker.ready()
+        server.tenant.throttle(Api.GRAPH, limit, mode)
+        began = time.monotonic()
+        workplace.send(*(workplace.job("Test-EntraAttributeMatch", asking) for _ in range(count)))
+        results = workplace.results(count)
+        share = count / (time.monotonic() - began) / limit
+    finally:
+        worker.kill()
+    statuses = server.tenant.records.statuses(Api.GRAPH)
+    refused = statuses[429] / sum(statuses.values())
+    print(f"{limit} requests a second, {mode}: {share:.1%} of them reached, {refused:.2%} of the requests refused")
+    assert {each.status for each in results} == {"success"}
+    assert refused <= 0.02
+    assert share >= 0.9
 
 
 def taken(workplace: Workplace) -> dict[str, WorkerResult]:
