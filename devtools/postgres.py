@@ -163,7 +163,8 @@ class PostgresServer:
         """End every client's session, or those on one database, and return how many there were."""
         with self.connect() as connection:
             return connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                # With milliseconds to wait: only then is a session gone, and not counted by the next to ask.
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
                 " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
                 " AND (%(database)s::text IS NULL OR datname = %(database)s)",
                 {"database": database},

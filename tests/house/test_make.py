@@ -36,7 +36,7 @@ def test_every_make_command_of_the_readme_exists() -> None:
 def test_nothing_but_the_locks_is_installed() -> None:
     recipes = MAKEFILE.replace("\\\n", " ")
     commands = re.findall(r"^\t.*(?:\$\(PIP\)| -m pip\b.*) install (.*)$", recipes, re.MULTILINE)
-    assert len(commands) == 4
+    assert len(commands) == 5
     for command in commands:
         assert "--require-hashes" in command or "--no-index" in command, command
 
