@@ -8,6 +8,7 @@ import pytest
 
 from matoolkit.cli.files import LARGEST_RUNBOOK
 from tests.api.people import csv, runbook, step
+from tests.api.test_runbooks import automatic_batch
 from tests.cli.conftest import bad, good, good_json
 
 if TYPE_CHECKING:
@@ -102,6 +103,15 @@ def test_deleting_says_how_many_go_on_and_does_nothing_without_a_yes(run: Run, l
     assert "Nothing was done." in said
     assert good_json(run("runbook", "get", name, "--output", "json"))["isActive"] is True
     assert good_json(run("runbook", "delete", name, 1, "--force", "--output", "json"))["version"] == 1
+
+
+def test_publishing_over_open_batches_has_to_be_meant(run: Run, live: Live, wave: Path) -> None:
+    good(run("runbook", "publish", wave))
+    batch = automatic_batch(live, wave.stem, "anna")
+    said = bad(run("runbook", "publish", wave))
+    assert f"batches are open and will go over to the new version ({batch})" in said
+    assert said.endswith("Publish again with --overdue-behavior rerun, or with --overdue-behavior ignore.")
+    assert "version 2" in good(run("runbook", "publish", wave, "--overdue-behavior", "ignore"))
 
 
 def test_automation(run: Run, live: Live) -> None:

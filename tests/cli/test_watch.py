@@ -176,6 +176,44 @@ def test_a_batch_that_is_not_by_hand_is_not_advanced(live: Live, client: ApiClie
         following(client, 1, told, lambda: None, advancing=True)._advance(automatic)
 
 
+class Failing:
+    """Answers as an API in whose batch more and more fails; counts how often it is asked for failures."""
+
+    def __init__(self) -> None:
+        self.failed, self.status, self.asked = 2500, "active", 0
+
+    def batch(self, _batch_id: int) -> dict[str, Any]:
+        return {"batch": {**look().batch, "status": self.status}, "initSteps": []}
+
+    def phases(self, _batch_id: int, *, counts: bool) -> dict[str, Any]:
+        assert counts
+        return {"phases": [phase("move", "dispatched", stepsByStatus={"failed": self.failed})]}
+
+    def steps(self, _batch_id: int, *, cursor: str | None = None, limit: int, **_: Any) -> dict[str, Any]:
+        self.asked += 1
+        first = int(cursor or 0)
+        last = min(first + limit, self.failed)
+        steps = [{"id": number, "phaseExecutionId": 1, "rollbackStatus": None} for number in range(first, last)]
+        return {"steps": steps, "nextCursor": str(last) if last < self.failed else None}
+
+
+def test_thousands_of_failures_are_told_once_and_asked_for_the_less_often() -> None:
+    server: Any = Failing()
+    observer = Observer(server, 7)
+    told = [len(observer.look().failures)]
+    for _ in range(9):
+        server.failed += 100
+        told.append(len(observer.look().failures))
+    assert server.asked < 15
+    server.status = "completed"
+    told.append(len(observer.look().failures))
+    assert sum(told) == server.failed == 3400
+    before = server.asked
+    server.status = "active"
+    assert observer.look().failures == []
+    assert server.asked == before
+
+
 # Servers that go away ------------------------------------------------------------------------------------------------
 
 

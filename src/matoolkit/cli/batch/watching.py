@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,7 @@ def follow_to_the_end(client: ApiClient, batch_id: int, output: str, every: floa
             from matoolkit.cli.watch.lines import JsonLines
 
             last = following(JsonLines())
-        elif is_terminal():
+        elif is_terminal() and os.environ.get("TERM") not in {"dumb", "unknown"}:
             from matoolkit.cli.watch.screen import Screen
 
             with Screen(advancing) as screen:

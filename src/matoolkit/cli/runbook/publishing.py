@@ -36,14 +36,22 @@ def publish(
 
     Open batches that were not made by hand go over to the new version.
     """
+    from matoolkit.cli.client import DoesNotFit
+
     text = read_text(file, LARGEST_RUNBOOK)
     with api_client(api_url) as client:
-        answer = client.publish_runbook(
-            name or _name_in(text) or Path(file).stem,
-            text,
-            overdue_behavior=overdue_behavior,
-            rerun_init=rerun_init,
-        )
+        try:
+            answer = client.publish_runbook(
+                name or _name_in(text) or Path(file).stem,
+                text,
+                overdue_behavior=overdue_behavior,
+                rerun_init=rerun_init,
+            )
+        except DoesNotFit as error:
+            if overdue_behavior is not None:
+                raise
+            hint = "Publish again with --overdue-behavior rerun, or with --overdue-behavior ignore."
+            raise DoesNotFit(error.status, f"{error.error}. {hint}") from error
     if output == "json":
         echo_json(answer)
         return

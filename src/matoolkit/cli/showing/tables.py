@@ -5,6 +5,7 @@ Where nothing is narrow, in a pipe or a file, every row is one line and nothing 
 
 from __future__ import annotations
 
+import itertools
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -90,23 +91,54 @@ def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], *,
     if chosen is None:
         _print_records(target, cells, columns)
         return
+    widths = [natural[index] for index in chosen]
+    fits = sum(widths) + _GAP * (len(widths) - 1) <= target.width
+    lines = ([line[index] for index in chosen] for line in cells)
+    (_print_unfolded if fits else _print_folded)(target, [columns[index] for index in chosen], widths, lines)
+    if left_out := [columns[index].title for index in filled if index not in chosen]:
+        note = f"Left out, as the terminal is narrow: {', '.join(left_out)}."
+        console(stderr=True).print(Text(note, "bright_black"))
+
+
+def _print_unfolded(
+    target: Console, columns: Sequence[Column], widths: Sequence[int], lines: Iterable[Sequence[Text]]
+) -> None:
+    """A line a row, put together by hand: the library takes its time, which many thousands of rows would tell."""
+    titles = [Text(column.title.upper(), "bold") for column in columns]
+    in_colour = target.color_system is not None
+    for line in itertools.chain([titles], lines):
+        row = Text()
+        parts: list[str] = []
+        for column, width, cell in zip(columns, widths, line, strict=True):
+            blanks = " " * (width - cell_len(cell.plain))
+            if in_colour:
+                row.append(blanks if column.right else "").append_text(cell)
+                row.append(("" if column.right else blanks) + " " * _GAP)
+            else:
+                parts.append(blanks + cell.plain if column.right else cell.plain + blanks)
+        if in_colour:
+            row.rstrip()
+            target.print(row, soft_wrap=True)
+        else:
+            target.file.write((" " * _GAP).join(parts).rstrip() + "\n")
+
+
+def _print_folded(
+    target: Console, columns: Sequence[Column], widths: Sequence[int], lines: Iterable[Sequence[Text]]
+) -> None:
     table = Table(box=None, padding=(0, _GAP, 0, 0), header_style="bold", show_edge=False)
-    for index in chosen:
-        column = columns[index]
+    for column, width in zip(columns, widths, strict=True):
         table.add_column(
             column.title.upper(),
             justify="right" if column.right else "left",
             overflow="fold",
             no_wrap=not column.folds,
-            min_width=_narrowest(column, natural[index]),
+            min_width=_narrowest(column, width),
         )
-    for line in cells:
-        table.add_row(*(line[index] for index in chosen))
+    for line in lines:
+        table.add_row(*line)
     for each in _lines(target, table):
         target.print(each, soft_wrap=True)
-    if left_out := [columns[index].title for index in filled if index not in chosen]:
-        note = f"Left out, as the terminal is narrow: {', '.join(left_out)}."
-        console(stderr=True).print(Text(note, "bright_black"))
 
 
 def print_fields(pairs: Iterable[tuple[str, object]], *, on: Console | None = None) -> None:

@@ -67,6 +67,9 @@ class Observer:
     _known: dict[tuple[int | None, int], str | None] = field(default_factory=dict)
     """Of every step that is known to have failed, how its rollback went."""
     _counts: dict[str, int] = field(default_factory=dict)
+    _skipped: int = 0
+    _pages: int = 0
+    """How many the failures took when they were last asked for."""
 
     def look(self) -> Look:
         """How things are now."""
@@ -76,14 +79,22 @@ class Observer:
         look.failures.extend(self._new(step for step in look.init_steps if step["status"] in _FAILED))
         counts = {status: look.steps.get(status, 0) for status in _FAILED}
         rolling_back = any(status == "running" for status in self._known.values())
-        for status in _FAILED:
-            if counts[status] and (counts != self._counts or rolling_back or look.is_over):
-                look.failures.extend(self._new(self._failed(status)))
-        self._counts = counts
+        if any(counts.values()) and (look.is_over or ((counts != self._counts or rolling_back) and self._is_time())):
+            self._skipped = self._pages = 0
+            for status in _FAILED:
+                if counts[status]:
+                    look.failures.extend(self._new(self._failed(status)))
+            self._counts = counts
         return look
+
+    def _is_time(self) -> bool:
+        """Thousands of failures are not asked for at every look, but the less often the more there are."""
+        self._skipped += 1
+        return self._skipped >= self._pages
 
     def _failed(self, status: str) -> Iterator[Answer]:
         for page in all_pages(lambda **query: self.client.steps(self.batch_id, **query), status=status, limit=_PAGE):
+            self._pages += 1
             yield from page["steps"]
 
     def _new(self, steps: Iterator[Answer] | Any) -> Iterator[Answer]:

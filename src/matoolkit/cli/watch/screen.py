@@ -88,7 +88,8 @@ def picture(look: Look, per_minute: float | None, now: datetime, *, advancing: b
     facts.add_row(Text("Next", "bold"), Text(safe(following)))
     if batch["waitingFor"] and batch["waitingFor"] not in following and not advancing:
         facts.add_row(Text("Waits for", "bold"), Text(safe(batch["waitingFor"])))
-    return [Text(), head, Text(), _phases(look, now), Text(), facts]
+    # What matters most comes first: of a picture that is higher than the terminal the end is not seen.
+    return [Text(), head, Text(), facts, Text(), _phases(look, now)]
 
 
 def _phases(look: Look, now: datetime) -> Table:
