@@ -2,7 +2,7 @@
 
 There is no such server in the tests. So its text is kept in `tests/store/golden/mssql`, where a change of it is seen
 and reviewed, and a test compares. Statements are found by themselves: the public constants of the modules of `store/`,
-the cached properties of `Executions` for each kind, and the constants of the outbox.
+the cached properties of `Executions` for each kind, the constants of the outbox, and the invariants of the doctor.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 
 from matoolkit import store
 from matoolkit.bus import outbox
+from matoolkit.simulation.invariants import ALWAYS, AT_REST
 from matoolkit.store.executions import EXECUTIONS, Executions
 from matoolkit.store.migrate import script
 
@@ -53,6 +54,7 @@ def statements() -> dict[str, dict[str, Any]]:
         if own:
             found[name] = own
     found["outbox"] = {key.lstrip("_"): each for key, each in vars(outbox).items() if _is_statement(each)}
+    found["doctor"] = {each.sentence: each.broken_by for each in (*ALWAYS, *AT_REST)}
     for kind, executions in EXECUTIONS.items():
         # `selected` is what others are made of, and not executed itself.
         properties = {

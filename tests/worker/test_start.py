@@ -124,6 +124,12 @@ def test_a_database_that_serves_a_single_process(settings: dict[str, str]) -> No
     assert "SQLite serves a single process" in refused(settings | {"MATOOLKIT_DATABASE_URL": "sqlite:///x.db"})
 
 
+def test_a_database_that_holds_no_topics(settings: dict[str, str]) -> None:
+    azure_sql = "Server=waves.database.windows.net;Database=w;Authentication=Active Directory Managed Identity"
+    told = refused(settings | {"MATOOLKIT_DATABASE_URL": azure_sql})
+    assert "the Azure SQL database w on waves.database.windows.net cannot hold the topics" in told
+
+
 def test_a_tenant_that_does_not_let_it_in(settings: dict[str, str]) -> None:
     told = refused(settings | {"APP_CLIENT_SECRET": "some-other-secret"})
     assert "tenant clients (phase 6 of 8): the worker, as application 00000000-" in told

@@ -17,13 +17,14 @@ from matoolkit.bus.times import Moments, duration, moment
 from matoolkit.bus.topology import Topology
 from matoolkit.bus.waiting import Waiting, first_of, not_found
 from matoolkit.clock import SystemClock
+from matoolkit.store.address import described
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from datetime import datetime, timedelta
 
-    from sqlalchemy import TextClause
+    from sqlalchemy import URL, TextClause
 
     from matoolkit.bus.port import Outgoing
     from matoolkit.bus.storage import Claimed, Storage
@@ -42,6 +43,17 @@ _EXCEEDED = {
 _by_age = itemgetter(5, 0)
 """Of what was claimed: when it was enqueued, and its sequence."""
 _decode_properties = msgspec.json.Decoder(dict[str, str]).decode
+
+
+_NO_TOPICS = (
+    "{} cannot hold the topics: name a Service Bus namespace beside it, or keep both state and topics in PostgreSQL"
+)
+
+
+def require_topics(address: URL) -> None:
+    """Insist, before anything is opened, that a database is of a kind that can hold the topics."""
+    if address.get_backend_name() not in {"sqlite", "postgresql"}:
+        raise DatabaseNotSupported(_NO_TOPICS.format(described(address)))
 
 
 class EmbeddedBus:
@@ -390,7 +402,7 @@ def _storage(database: Database, clock: Clock | None) -> Storage:
 
         prepare_postgresql(database.engine)
         return PostgresqlStorage(clock)
-    raise DatabaseNotSupported(f"the embedded bus does not run on {database.dialect}")
+    raise DatabaseNotSupported(_NO_TOPICS.format(described(database.engine.url)))
 
 
 def _given_id(sequence: int) -> str:

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from matoolkit.bus import EmbeddedBus, Names, Topology
+from matoolkit.bus.embedded import require_topics
 from matoolkit.clock import SystemClock
 from matoolkit.errors import MatoolkitError
 from matoolkit.hosts.service_bus import RelayedBus, ServiceBusAddress
 from matoolkit.settings import Secret, Unusable, matching, names
+from matoolkit.store.address import parsed
 from matoolkit.store.database import open_database
 from matoolkit.store.migrate import require_current
 from matoolkit.worker.configuration import worker_id
@@ -116,7 +118,10 @@ def shared_database(where: Whereabouts) -> Database:
     url = where.database_url
     if url is None:
         raise NoDatabase(f"{where.service} needs a database: set {where.database_setting} or {DATABASE_VARIABLE}")
-    database = open_database(url.reveal() if isinstance(url, Secret) else url)
+    address = parsed(url.reveal() if isinstance(url, Secret) else url)
+    if not where.service_bus:
+        require_topics(address)
+    database = open_database(address)
     if database.dialect == "sqlite":
         database.close()
         raise NoDatabase("SQLite serves one process, which is `matoolkit up`; for parts apart, take PostgreSQL")

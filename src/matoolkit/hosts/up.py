@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
+from matoolkit.bus.embedded import require_topics
 from matoolkit.hosts.all_in_one import AllInOne, Pace
 from matoolkit.hosts.api import ApiServer, log_with_request_ids, server, services, sign_in
 from matoolkit.hosts.api_parts import previews, publish_rules, releases
@@ -139,6 +140,7 @@ class Up:
     def _open_database(self) -> Database:
         url = self._configured.database_url
         address = in_file(self._configured.wishes.folder / DATABASE_FILE) if url is None else parsed(url)
+        require_topics(address)
         database = open_database(address)
         self._closing.callback(database.close)
         if database.dialect == "sqlite":

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import ProgrammingError
 
 from matoolkit.bus import EmbeddedBus, Names, Topology
+from matoolkit.bus.embedded import require_topics
 from matoolkit.bus.errors import SubscriptionNotFound
 from matoolkit.clock import SystemClock
 from matoolkit.errors import MatoolkitError
@@ -229,6 +230,7 @@ def _bus(settings: WorkerSettings, closing: ExitStack) -> tuple[Bus, Subscriptio
     address = parsed("" if settings.database_url is None else settings.database_url.reveal())
     if address.get_backend_name() == "sqlite":
         raise StartFailed("SQLite serves a single process; a worker of its own needs PostgreSQL")
+    require_topics(address)
     database = open_database(address)
     closing.callback(database.close)
     bus = EmbeddedBus(database)
