@@ -26,7 +26,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 PEERS := celery dagster dbos dramatiq huey pgqueuer prefect procrastinate redis
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check check-infra format docs bench bench-peers soak lock lock-peers clean
+.PHONY: help install demo test test-stacks check check-infra format docs bench bench-peers soak lock lock-peers clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | while IFS='|' read -r target text; do \
@@ -39,6 +39,9 @@ demo: $(INSTALLED) ## Run a whole wave on a simulated tenant
 
 test: $(INSTALLED) ## Run the tests, on all cores (WORKERS=0: in one process)
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+test-stacks: $(INSTALLED) ## Run one wave on three stacks, with one outcome; part of test as well
+	$(BIN)/python -m pytest -n $(WORKERS) tests/stacks
 
 check: $(INSTALLED) check-infra ## Check format, lint, types, layers, and what check-infra checks
 	$(BIN)/ruff format --check .
