@@ -65,10 +65,11 @@ class Operator:
         process = self.begin(*shlex.split(command)[1:])
         assert process.stdout is not None
         said = []
-        for line in process.stdout:
-            said.append(line)
-            if "watch" in command and "waits for an operator" in line:
-                process.send_signal(signal.SIGINT)
+        with process.stdout as output:
+            for line in output:
+                said.append(line)
+                if "watch" in command and "waits for an operator" in line:
+                    process.send_signal(signal.SIGINT)
         code, text = process.wait(), "".join(said)
         left = "watch" in command and "waits for an operator" in text
         assert code == 0 or left, f"{command}: {text}"
@@ -93,6 +94,8 @@ def operator(tmp_path: Path) -> Iterator[Operator]:
     yield found
     process.send_signal(signal.SIGINT)
     assert process.wait(_SECONDS) == 0
+    rest.join(_SECONDS)
+    process.stdout.close()
 
 
 def test_the_first_runbook_goes_as_it_is_told(operator: Operator) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from matoolkit.cli.demonstration.stage import Ended
 
-_SHOWN = 12
+_SHOWN = 3
 _WHY = {
     "completed": "went through every phase, and was found right in the tenant",
     "failed": "their new address belongs to somebody else: tried again, failed, taken back",
