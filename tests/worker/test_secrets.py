@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from matoolkit.worker import FunctionContext, FunctionError
+from matoolkit.worker import FunctionContext, FunctionError, concealing
 from matoolkit.worker.concealing import Concealer, ConcealingFormatter, Secrets
 from matoolkit.worker.running import Services
 from tests.worker.workplace import Workplace, doing
@@ -149,3 +149,19 @@ def test_secrets_of_jobs_are_remembered_for_a_good_while_and_own_ones_for_ever()
     concealer = Concealer(["OwnSecret"])
     concealer.add([f"Secret-{number}-" for number in range(3000)])
     assert concealer.out_of_text("OwnSecret Secret-0- Secret-2999-") == "*** Secret-0- ***"
+
+
+def test_what_a_secret_may_look_like_is_found_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    spelt: list[str] = []
+    usual = concealing._spellings
+
+    def listen(value: str) -> Any:
+        spelt.append(value)
+        return usual(value)
+
+    monkeypatch.setattr(concealing, "_spellings", listen)
+    concealer = Concealer()
+    for number in range(50):
+        concealer.add([f"secret-{number:03}"])
+        assert concealer.out_of_text(f"<secret-{number:03}> secret-000") == "<***> ***"
+    assert len(spelt) == 50

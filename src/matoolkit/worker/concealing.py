@@ -10,6 +10,7 @@ import json
 import logging
 import re
 from collections import OrderedDict
+from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, quote_plus
@@ -72,13 +73,8 @@ class Secrets:
                     self._within.update(_spellings(value))
 
     def out_of_text(self, text: str) -> str:
-        """The text with every secret blanked out; the longest first, since one may hold another."""
-        if text in self._alone:
-            return BLANK
-        found = [each for each in self._within if each in text]
-        for each in sorted(found, key=len, reverse=True):
-            text = text.replace(each, BLANK)
-        return text
+        """The text with every secret blanked out."""
+        return BLANK if text in self._alone else _blanked(text, self._within)
 
     def out_of(self, value: Any) -> Any:
         """The value with every secret in it blanked out, in keys as well."""
@@ -99,8 +95,8 @@ class Concealer:
     def __init__(self, own: Iterable[str] = ()) -> None:
         self._lock = Lock()
         self._own = Secrets(own)
-        self._of_jobs: OrderedDict[str, None] = OrderedDict()
-        self._known: Secrets | None = None
+        self._of_jobs: OrderedDict[str, frozenset[str]] = OrderedDict()
+        """Each with the ways it may be spelt within a text: found out once, as jobs with new ones come all the time."""
 
     def add_own(self, values: Iterable[str]) -> None:
         """Conceal these as long as the process lives."""
@@ -114,11 +110,9 @@ class Concealer:
                 if value in self._of_jobs:
                     self._of_jobs.move_to_end(value)
                 elif value:
-                    self._of_jobs[value] = None
-                    self._known = None
+                    self._of_jobs[value] = frozenset(_spellings(value) if len(value) >= _SHORTEST else ())
             while len(self._of_jobs) > _REMEMBERED:
                 self._of_jobs.popitem(last=False)
-                self._known = None
 
     @property
     def own(self) -> Secrets:
@@ -127,11 +121,12 @@ class Concealer:
 
     def out_of_text(self, text: str) -> str:
         """The text with everything blanked out that is known to be secret."""
+        text = self._own.out_of_text(text)
         with self._lock:
-            if self._known is None:
-                self._known = Secrets(self._of_jobs)
-            known = self._known
-        return known.out_of_text(self._own.out_of_text(text))
+            if text in self._of_jobs:
+                return BLANK
+            spellings = list(self._of_jobs.values())
+        return _blanked(text, chain.from_iterable(spellings))
 
 
 class ConcealingFormatter(logging.Formatter):
@@ -144,6 +139,14 @@ class ConcealingFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """As any formatter, and then blanked."""
         return self._concealer.out_of_text(super().format(record))
+
+
+def _blanked(text: str, spellings: Iterable[str]) -> str:
+    """The text without any of these; the longest goes first, since one may hold another."""
+    found = [each for each in spellings if each in text]
+    for each in sorted(found, key=len, reverse=True):
+        text = text.replace(each, BLANK)
+    return text
 
 
 def _spellings(value: str) -> Iterator[str]:
