@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import update
 
 from matoolkit.api.publishing import PublishRules, check
 from matoolkit.api.services import BatchGroup, QueryPreview
@@ -14,8 +15,9 @@ from matoolkit.batches.making import create_batch
 from matoolkit.errors import MatoolkitError
 from matoolkit.runbooks import load_runbook
 from matoolkit.store import runbooks as store
-from tests.api.live import START, Live
-from tests.api.people import runbook, step
+from matoolkit.store.schema import runbooks as rows
+from tests.api.live import START, Live, upload
+from tests.api.people import csv, runbook, step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -348,6 +350,29 @@ def test_a_source_that_hangs_is_given_up_and_holds_nobody_up(live: Live, preview
 
 def test_where_there_are_no_sources_there_is_no_preview(live: Live) -> None:
     assert "data sources" in live.error("POST", f"/api/runbooks/{live.publish()}/query/preview", 503)
+
+
+def test_a_text_that_this_version_cannot_read_is_told(live: Live, previewing: dict[str, Any]) -> None:
+    """As after an upgrade that has become stricter: publishing would not have let it in."""
+    name, batch = live.publish(), 0
+    batch = live.create(name, "anna")["batchId"]
+    with live.database.transaction() as tx:
+        old = update(rows).where(rows.c.name == name).values(yaml_content="name: wave\nphases: []\n")
+        tx.connection.execute(old)
+    assert previewing == {}
+    for method, path, given in (
+        ("GET", f"/api/runbooks/{name}/template", {}),
+        ("POST", f"/api/runbooks/{name}/query/preview", {}),
+        ("POST", "/api/batches", {"data": {"runbookName": name}, "files": upload(csv("ben"))}),
+        ("POST", f"/api/batches/{batch}/members", {"files": upload(csv("ben"))}),
+        ("POST", f"/api/batches/{batch}/advance", {}),
+    ):
+        error = live.error(method, path, 409, **given)
+        assert error.startswith("the runbook cannot be read by this version of the product"), path
+        assert "data_source" in error
+    assert live.get(f"/api/runbooks/{name}")["version"] == 1
+    assert live.post(f"/api/batches/{batch}/cancel")["status"] == "cancelled"
+    assert publish(live, name).status_code == 200
 
 
 def test_the_template(live: Live) -> None:

@@ -20,6 +20,7 @@ from matoolkit.api.routes import batches, members, operations, overview, runbook
 from matoolkit.api.sign_in import KeysUnavailable
 from matoolkit.batches.refusals import NoSuchBatch, NoSuchMember, NotYet, Refusal, WrongState
 from matoolkit.bus.errors import BusError
+from matoolkit.runbooks import RunbookErrors
 from matoolkit.store.errors import StoreError
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def create_app(services: Services, seconds: Callable[[], float]) -> FastAPI:
     app.add_exception_handler(StoreError, _on_store_error)
     app.add_exception_handler(BusError, _on_store_error)
     app.add_exception_handler(KeysUnavailable, _on_keys_unavailable)
+    app.add_exception_handler(RunbookErrors, _on_unreadable_runbook)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(ClientDisconnect, _on_disconnect)
@@ -92,6 +94,13 @@ async def _on_store_error(_request: Request, error: Any) -> Response:
 
 async def _on_keys_unavailable(_request: Request, error: Any) -> Response:
     return _error(str(error), 503, _TRY_AGAIN)
+
+
+async def _on_unreadable_runbook(_request: Request, error: Any) -> Response:
+    """One that was published by an older version of the product, which was less strict."""
+    first, more = str(error.problems[0]), len(error.problems) - 1
+    others = f", and {more} more errors" if more else ""
+    return _error(f"the runbook cannot be read by this version of the product: {first}{others}; publish it mended", 409)
 
 
 async def _on_invalid_request(_request: Request, error: Any) -> Response:

@@ -174,7 +174,10 @@ async def preview_query(request: Request, services: Work, who: Admin, name: Runb
     "/api/runbooks/{name}/template",
     summary="Download a CSV template",
     response_class=Response,
-    responses={**errors(404), 200: {"content": {"text/csv": {"schema": {"type": "string"}}}, "description": "CSV"}},
+    responses={
+        **errors(404, 409),
+        200: {"content": {"text/csv": {"schema": {"type": "string"}}}, "description": "CSV"},
+    },
 )
 async def get_template(services: Work, _who: Anybody, name: RunbookName) -> Response:
     """A header with every column the runbook needs, and one sample row."""
@@ -271,8 +274,9 @@ def _prepare_preview(services: Services, who: Identity, name: str) -> Callable[[
         found = active_version(tx, name)
     if services.preview is None:
         raise Unavailable("this API was started without data sources, so it cannot run queries")
+    runbook = load_runbook(found.yaml_content)
     try:
-        preview = services.preview(load_runbook(found.yaml_content))
+        preview = services.preview(runbook)
     except MatoolkitError as error:
         raise BadRequest(f"the query of runbook '{found.name}' failed: {error}") from error
     answer = PreviewAnswer(
