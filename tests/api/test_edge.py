@@ -15,7 +15,7 @@ from matoolkit.api.edge import RequestIdFilter
 from matoolkit.hosts import api as host
 from matoolkit.hosts.api import ApiServer, ApiSettings, CannotListen
 from matoolkit.settings import BadSettings
-from matoolkit.store.errors import DatabaseUnavailable, StoreError
+from matoolkit.store.errors import DatabaseFull, DatabaseUnavailable, StoreError
 from tests.api.entra import CLIENT, TENANT
 
 if TYPE_CHECKING:
@@ -128,6 +128,17 @@ def test_a_database_that_is_away(live: Live, monkeypatch: pytest.MonkeyPatch, er
     health = live.call("GET", "/api/health", role=None)
     if isinstance(error, StoreError):
         assert (health.status_code, health.json()["status"]) == (503, "unhealthy")
+
+
+def test_a_disk_that_is_full_is_told(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = live.batch("anna")
+
+    def full() -> None:
+        raise DatabaseFull("/var/lib/somewhere is full")
+
+    monkeypatch.setattr(live.database, "transaction", full)
+    error = live.error("POST", f"/api/batches/{batch}/advance", 503)
+    assert error == "the database cannot write: its disk is full, or its file is read-only"
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from matoolkit.api.sign_in import KeysUnavailable
 from matoolkit.batches.refusals import NoSuchBatch, NoSuchMember, NotYet, Refusal, WrongState
 from matoolkit.bus.errors import BusError
 from matoolkit.runbooks import RunbookErrors
-from matoolkit.store.errors import StoreError
+from matoolkit.store.errors import DatabaseFull, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,6 +89,8 @@ async def _on_store_error(_request: Request, error: Any) -> Response:
     if not error.retryable:
         raise error
     log.warning("the database: %s", error)
+    if isinstance(error, DatabaseFull):
+        return _error("the database cannot write: its disk is full, or its file is read-only", 503, _TRY_AGAIN)
     return _error("the database cannot be reached; try again later", 503, _TRY_AGAIN)
 
 
