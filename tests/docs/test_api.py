@@ -14,6 +14,7 @@ from matoolkit.api.asked import AutomationRequest, PublishRequest
 from matoolkit.hosts.api import ApiSettings
 from matoolkit.hosts.orchestrator import OrchestratorSettings
 from matoolkit.hosts.scheduler import SchedulerSettings
+from matoolkit.telemetry import SILENT
 from tests.api.test_access import ADMIN, ANYBODY, READER
 
 ROOT = Path(__file__).parents[2]
@@ -22,6 +23,8 @@ PAGE = (ROOT / "docs/api.md").read_text()
 
 class NoServices:
     """To be described, it needs none."""
+
+    telemetry = SILENT
 
     def new_id(self) -> str:
         return ""

@@ -14,6 +14,7 @@ from matoolkit.store import (
     batches,
     due,
     executions,
+    levels,
     locking,
     member_lists,
     members,
@@ -128,9 +129,15 @@ def looked_at(crowd: Crowd) -> dict[str, Hot]:
     page = {"batch": crowd.batch, "after": 4000, "skip": 0, "size": 100}
     everywhere, running = {**page, "phases_given": 0}, [(crowd.phases[1],)]
     one_member = {"after": 0, "skip": 0, "size": 100, "phases_given": 0, "member": 17, "state": None}
+    levelled = {"before": NOW}
     keys = [(f"user{number}@example.test",) for number in range(200)]
     lists, states = member_lists, ExecutionStatus
     return {
+        "members with nothing under way, counted": Hot(levels.IDLE, parameters={"batch": crowd.batch, **levelled}),
+        "members under way, counted": Hot(levels.ACTIVE, parameters={"batch": crowd.batch}),
+        "jobs that are out for long, counted": Hot(levels.SILENT, parameters=levelled),
+        "removals held, counted": Hot(levels.HELD),
+        "phases past their time, counted": Hot(levels.OVERDUE, parameters=levelled),
         "a page of members": Hot(lists.MEMBERS, parameters=page),
         "a page of failed members": Hot(lists.MEMBERS_IN[MemberStatus.FAILED], parameters=page),
         "a member by key": Hot(lists.MEMBER_BY_KEY, parameters={"batch": crowd.batch, "key": "user7@example.test"}),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,40 +11,20 @@ from msgspec import UNSET
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
 
 from matoolkit.messages import MemberRemoved, RetryCheck, decode_event, encode
-from matoolkit.orchestrator import Orchestrator
 from matoolkit.scheduler.due import start_due_phases
 from matoolkit.telemetry.traceparents import read
 from tests.orchestrator.driver import Wave
 from tests.orchestrator.runbooks import POLL, RETRY, runbook, step
 from tests.telemetry.listening import Listening, trace_of, traceparent_of
+from tests.telemetry.told import ToldWave
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from matoolkit.batches.announcing import Announcer
     from matoolkit.store.database import Database
 
 FROM_ELSEWHERE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 ANOTHER = "00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb-01"
-
-
-class ToldWave(Wave):
-    """A wave whose every part tells somebody."""
-
-    def __init__(self, database: Database, listening: Listening) -> None:
-        self.listening = listening
-        super().__init__(database)
-
-    def boot(self, **settings: Any) -> list[Orchestrator]:
-        super().boot(**settings)
-        self.orchestrators = [
-            Orchestrator(self.database, self.bus, self.clock, self.settings, self.listening.telemetry) for _ in range(2)
-        ]
-        return self.orchestrators
-
-    @property
-    def _announcer(self) -> Announcer:
-        return replace(super()._announcer, telemetry=self.listening.telemetry)
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ def create_app(services: Services, seconds: Callable[[], float]) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(ClientDisconnect, _on_disconnect)
-    app.add_middleware(Edge, new_id=services.new_id, seconds=seconds)
+    app.add_middleware(Edge, new_id=services.new_id, seconds=seconds, telemetry=services.telemetry)
     return app
 
 

@@ -10,10 +10,16 @@ import re
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from matoolkit.telemetry import SILENT
+from matoolkit.telemetry.metrics import REQUEST
+from matoolkit.telemetry.subjects import subject
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from matoolkit.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 
@@ -21,6 +27,7 @@ HEADER = b"x-request-id"
 INTERNAL_ERROR = b'{"error":"An internal error occurred."}'
 _GIVEN = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _FIRST_SERVER_ERROR = 500
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 _SECURITY = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -47,7 +54,15 @@ class RequestIdFilter(logging.Filter):
 class Edge:
     """Wraps the application."""
 
-    def __init__(self, app: ASGIApp, *, new_id: Callable[[], str], seconds: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        new_id: Callable[[], str],
+        seconds: Callable[[], float],
+        telemetry: Telemetry = SILENT,
+    ) -> None:
+        self._telemetry = telemetry
         self._app = app
         self._new_id = new_id
         self._seconds = seconds
@@ -59,7 +74,7 @@ class Edge:
             return
         given = next((value for name, value in scope["headers"] if name == HEADER), b"")
         own = given.decode() if _GIVEN.fullmatch(given) else self._new_id()
-        token = request_id.set(own)
+        token, about = request_id.set(own), subject.set(_Request(own))
         began = self._seconds()
         status = 0
 
@@ -79,11 +94,26 @@ class Edge:
                 await _say(answer)
         finally:
             # A path that is still encoded cannot break a line; a query may name people, and is left out.
-            milliseconds = (self._seconds() - began) * 1000
+            seconds = self._seconds() - began
+            # Anybody may make up a method, and each would be counted alone.
+            method = scope["method"] if scope["method"] in _METHODS else "other"
+            self._telemetry.took(REQUEST, seconds, method=method, status=status)
+            milliseconds = seconds * 1000
             level = logging.WARNING if status >= _FIRST_SERVER_ERROR else logging.INFO
             who = state.get("who", "nobody")
             log.log(level, "%s: %d in %.1f ms for %r (request %s)", _named(scope), status, milliseconds, who, own)
             request_id.reset(token)
+            subject.reset(about)
+
+
+class _Request:
+    """What lines of the log are about while it is answered."""
+
+    def __init__(self, own: str) -> None:
+        self._id = own
+
+    def log_fields(self) -> dict[str, str | int]:
+        return {"RequestId": self._id}
 
 
 def _headers(scope: Scope, own: str) -> list[tuple[bytes, bytes]]:

@@ -11,6 +11,7 @@ from anyio import CapacityLimiter
 
 from matoolkit.api.errors import Unavailable
 from matoolkit.api.publishing import PublishRules
+from matoolkit.telemetry import SILENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from matoolkit.clock import Clock
     from matoolkit.runbooks import Runbook
     from matoolkit.store.database import Database, Transaction
+    from matoolkit.telemetry import Telemetry
 
 Given = TypeVar("Given")
 
@@ -71,6 +73,7 @@ class Services:
     new_id: Callable[[], str]
     """Gives an id that never occurred, for requests that bring none."""
     rules: PublishRules = field(default_factory=PublishRules)
+    telemetry: Telemetry = SILENT
     queues: Queues | None = None
     preview: Preview | None = None
     release: Release | None = None

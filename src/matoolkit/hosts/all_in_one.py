@@ -15,6 +15,7 @@ from matoolkit.hosts.places import take_place
 from matoolkit.scheduler import Settings as Scheduling
 from matoolkit.scheduler.lease import NAME as LEASE
 from matoolkit.store import leases
+from matoolkit.telemetry import SILENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from matoolkit.runbooks.model import DataSource
     from matoolkit.scheduler.sources import Source
     from matoolkit.store.database import Database
+    from matoolkit.telemetry import Telemetry
 
 _LOCK_SECONDS = 60.0
 _GRACE_SECONDS = 30.0
@@ -68,6 +70,7 @@ class AllInOne:
         worker_id: str | None = None,
         environment: Mapping[str, str],
         sources: Callable[[DataSource], Source] | None = None,
+        telemetry: Telemetry = SILENT,
     ) -> None:
         """Take what it works on; `sources` are found by the environment's variables unless they are given."""
         self.database, self.clock = database, pace.clock
@@ -80,7 +83,7 @@ class AllInOne:
             self.bus.declare(tx, names.topology(pace.lock_duration))
         take_place(database, self.bus, names, place)
         self.worker = worker(self.bus, place)
-        self._orchestrator = OrchestratorPart(database, self.bus, pace.clock)
+        self._orchestrator = OrchestratorPart(database, self.bus, pace.clock, telemetry=telemetry)
         self._scheduler = SchedulerPart(
             database,
             self.bus,
@@ -90,8 +93,9 @@ class AllInOne:
             beat_seconds=pace.beat_seconds,
             settings=pace.scheduling,
             sources=sources,
+            telemetry=telemetry,
         )
-        self._loops = Loops(look_again_seconds=pace.look_again_seconds)
+        self._loops = Loops(look_again_seconds=pace.look_again_seconds, telemetry=telemetry)
 
     def bury(self) -> int:
         """Give back what a process that is known to be dead had in its hands; how many messages that was."""

@@ -28,11 +28,14 @@ from matoolkit.errors import MatoolkitError
 from matoolkit.hosts.api_parts import previews, publish_rules, releases
 from matoolkit.hosts.ending import told_to_end
 from matoolkit.hosts.garbage import keep_what_is_there
+from matoolkit.hosts.log_lines import begin_logging, concealing, log_format, log_level
 from matoolkit.hosts.loops import Loops
 from matoolkit.hosts.service_bus import ServiceBusAddress, connection_string
 from matoolkit.hosts.shared import Whereabouts, chosen_database, namespace, shared, workers
+from matoolkit.hosts.telling import telling
 from matoolkit.local_key import make_local_key
 from matoolkit.settings import Secret, Settings, defaulted, guid, https_address, optional, text, whole_number
+from matoolkit.telemetry import SILENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -45,12 +48,13 @@ if TYPE_CHECKING:
     from matoolkit.clock import Clock
     from matoolkit.hosts.shared import Shared
     from matoolkit.store.database import Database
+    from matoolkit.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 
 _HANDING_OVER_SECONDS = 0.0005
 _LARGEST_HEADERS = 64 * 1024
-_FORMAT = "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"
+_LAYOUT = "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"
 
 
 class CannotListen(MatoolkitError):
@@ -72,6 +76,8 @@ class ApiSettings(Settings):
     client_id = optional("AzureAd__ClientId", guid)
     audience = optional("AzureAd__Audience", text)
     worker_ids = optional("Orchestrator__WorkerIds", workers)
+    level = log_level
+    form = log_format
 
     @property
     def entra(self) -> EntraSettings | None:
@@ -205,6 +211,7 @@ def services(
     rules: PublishRules,
     *,
     publisher: Publisher | None = None,
+    telemetry: Telemetry = SILENT,
     **others: Any,
 ) -> Services:
     """What the API works with; `others` are what it is handed of other parts.
@@ -213,7 +220,8 @@ def services(
     """
     return Services(
         database=database,
-        announcer=Announcer(publisher or bus),
+        announcer=Announcer(publisher or bus, telemetry=telemetry),
+        telemetry=telemetry,
         clock=clock,
         sign_in=signing_in,
         new_id=lambda: uuid4().hex,
@@ -224,7 +232,11 @@ def services(
 
 
 def api_services(
-    settings: ApiSettings, together: Shared, environment: Mapping[str, str], folder: Path | None = None
+    settings: ApiSettings,
+    together: Shared,
+    environment: Mapping[str, str],
+    folder: Path | None = None,
+    telemetry: Telemetry = SILENT,
 ) -> Services:
     """What the API works with where parts are apart; `folder` has the key of this machine, where that is used."""
     clock = SystemClock()
@@ -235,6 +247,7 @@ def api_services(
         sign_in(settings, folder or Path()),
         publish_rules(environment, settings.worker_ids),
         publisher=together.publisher,
+        telemetry=telemetry,
         preview=previews(environment, clock),
         release=releases(together.database, Announcer(together.publisher)),
     )
@@ -248,11 +261,16 @@ def server(found: Services, host: str, port: int) -> ApiServer:
 def run(environment: Mapping[str, str], database_url: str | None, folder: Path) -> int:
     """The API as a process of its own, until it is told to end; its exit code."""
     settings: ApiSettings = ApiSettings.read(environment)
-    log_with_request_ids()
+    conceal = concealing(settings)
+    log_with_request_ids(settings.level, settings.form, conceal)
     chosen = chosen_database(database_url, environment, settings.database)
-    loops = Loops()
-    with told_to_end() as ending, shared(settings.whereabouts(chosen)) as together:
-        found = api_services(settings, together, environment, folder)
+    with (
+        telling(environment, "api", conceal=conceal) as telemetry,
+        told_to_end() as ending,
+        shared(settings.whereabouts(chosen)) as together,
+    ):
+        loops = Loops(telemetry=telemetry)
+        found = api_services(settings, together, environment, folder, telemetry)
         serving = server(found, *settings.address)
         together.start(loops)
         serving.start()
@@ -271,12 +289,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def log_with_request_ids(level: int = logging.INFO, make: Callable[[str], logging.Formatter] | None = None) -> None:
-    """Have the log written to standard error, each line with the id of its request; `make` makes what forms lines."""
-    handler = logging.StreamHandler()
-    handler.addFilter(RequestIdFilter())
-    handler.setFormatter((make or logging.Formatter)(_FORMAT))
-    logging.basicConfig(level=level, handlers=[handler], force=True)
-    # They tell of each step of their own, in several lines each.
-    for name in ("alembic", "uvicorn", "azure", "urllib3", "msal", "aiohttp.access"):
-        logging.getLogger(name).setLevel(logging.WARNING)
+def log_with_request_ids(level: str, form: str, conceal: Callable[[str], str], service: str = "api") -> None:
+    """Have the log written to standard error, each line with the id of its request."""
+    about = {"service": service}
+    begin_logging(level, form, about=about, layout=_LAYOUT, conceal=conceal, letting=RequestIdFilter())

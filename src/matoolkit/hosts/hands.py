@@ -11,6 +11,7 @@ from matoolkit.clock import SystemClock
 from matoolkit.hosts.tenant import tenant_services
 from matoolkit.hosts.up_settings import tenant_environment
 from matoolkit.simulation.tenant import TENANT_ID, Application, SimulatedTenant, make_client_certificate
+from matoolkit.telemetry import SILENT
 from matoolkit.worker.configuration import WorkerSettings
 from matoolkit.worker.credentials import local_credential, vault_certificate
 from matoolkit.worker.running import Services
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from matoolkit.clock import Clock
+    from matoolkit.telemetry import Telemetry
     from matoolkit.worker.concealing import Concealer
     from matoolkit.worker.credentials import Credential
 
@@ -47,17 +49,21 @@ def no_tenant(environment: Mapping[str, str], concealer: Concealer) -> Reach:
     return Reach("none is configured, so only functions of your own can be run", opened)
 
 
-def real_tenant(settings: WorkerSettings, environment: Mapping[str, str], concealer: Concealer) -> Reach:
+def real_tenant(
+    settings: WorkerSettings, environment: Mapping[str, str], concealer: Concealer, telemetry: Telemetry = SILENT
+) -> Reach:
     """The tenant that the settings name."""
     concealer.add_own(settings.own_secrets())
     credential = _credential(settings)
     return Reach(
         f"{settings.target_tenant_id}, with {credential.described(SystemClock().now())}",
-        lambda: tenant_services(settings, credential, concealer, environment=environment),
+        lambda: tenant_services(settings, credential, concealer, environment=environment, telemetry=telemetry),
     )
 
 
-def simulated_tenant(simulated: SimulatedTenant, environment: Mapping[str, str], concealer: Concealer) -> Reach:
+def simulated_tenant(
+    simulated: SimulatedTenant, environment: Mapping[str, str], concealer: Concealer, telemetry: Telemetry = SILENT
+) -> Reach:
     """A tenant in this process, reached as a real one is: over TLS, signed in with a certificate."""
     certificate, app_id = make_client_certificate(), str(uuid4())
     simulated.tenant.register(Application(client_id=app_id, certificates=[certificate.certificate_pem]))
@@ -78,7 +84,7 @@ def simulated_tenant(simulated: SimulatedTenant, environment: Mapping[str, str],
     tls: ssl.SSLContext = simulated.client_context()
     return Reach(
         f"a simulated one at {simulated.url}",
-        lambda: tenant_services(settings, credential, concealer, tls=tls, environment=environment),
+        lambda: tenant_services(settings, credential, concealer, tls=tls, environment=environment, telemetry=telemetry),
     )
 
 

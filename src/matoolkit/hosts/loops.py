@@ -13,11 +13,14 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from matoolkit.errors import MatoolkitError
+from matoolkit.telemetry import SILENT
+from matoolkit.telemetry.metrics import LOOP_FAILURES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from matoolkit.bus import Bus, Subscription
+    from matoolkit.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +45,8 @@ class Loop:
 class Loops:
     """Threads that belong together."""
 
-    def __init__(self, *, look_again_seconds: float = _LOOK_AGAIN) -> None:
+    def __init__(self, *, look_again_seconds: float = _LOOK_AGAIN, telemetry: Telemetry = SILENT) -> None:
+        self._telemetry = telemetry
         self._look_again = look_again_seconds
         self._stopping = Event()
         self._threads: list[Thread] = []
@@ -117,5 +121,6 @@ class Loops:
                 log.exception("%s: failed", loop.name)
             else:
                 continue
+            self._telemetry.count(LOOP_FAILURES, 1, loop=loop.name)
             self._stopping.wait(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)

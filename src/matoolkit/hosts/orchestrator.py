@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from matoolkit.bus import Names
 from matoolkit.clock import SystemClock
-from matoolkit.hosts.log_lines import begin_logging, log_level
+from matoolkit.hosts.log_lines import begin_logging, concealing, log_format, log_level
 from matoolkit.hosts.parts import OrchestratorPart
 from matoolkit.hosts.service import serve
 from matoolkit.hosts.service_bus import ServiceBusAddress, connection_string
 from matoolkit.hosts.shared import Whereabouts, chosen_database, namespace, topic_name, workers
+from matoolkit.hosts.telling import telling
 from matoolkit.orchestrator import Settings as Manner
 from matoolkit.settings import Secret, Settings, defaulted, optional
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from matoolkit.hosts.shared import Shared
+    from matoolkit.telemetry import Telemetry
 
 _NAMES = Names()
 
@@ -39,6 +42,7 @@ class OrchestratorSettings(Settings):
     )
     worker_ids = optional("Orchestrator__WorkerIds", workers)
     level = log_level
+    form = log_format
 
     @property
     def manner(self) -> Manner:
@@ -72,10 +76,11 @@ class OrchestratorSettings(Settings):
 def run(environment: Mapping[str, str], database_url: str | None) -> int:
     """Orchestrate until told to end; the process's exit code."""
     settings: OrchestratorSettings = OrchestratorSettings.read(environment)
-    begin_logging(settings.level)
+    begin_logging(settings.level, settings.form, about={"service": "orchestrator"}, conceal=concealing(settings))
     where = chosen_database(database_url, environment, settings.database)
 
-    def make(found: Shared) -> OrchestratorPart:
-        return OrchestratorPart(found.database, found.bus, SystemClock(), settings.manner)
+    def make(telemetry: Telemetry, found: Shared) -> OrchestratorPart:
+        return OrchestratorPart(found.database, found.bus, SystemClock(), settings.manner, telemetry)
 
-    return serve(settings.whereabouts(where), make)
+    with telling(environment, "orchestrator", conceal=concealing(settings)) as telemetry:
+        return serve(settings.whereabouts(where), partial(make, telemetry), telemetry)

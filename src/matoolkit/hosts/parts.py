@@ -13,6 +13,7 @@ from matoolkit.hosts.ticking import Ticking
 from matoolkit.orchestrator import Orchestrator
 from matoolkit.scheduler import Scheduler
 from matoolkit.scheduler.sources import open_source
+from matoolkit.telemetry import SILENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from matoolkit.scheduler import Settings as SchedulerSettings
     from matoolkit.scheduler.sources import Source
     from matoolkit.store.database import Database
+    from matoolkit.telemetry import Telemetry
 
 _TIDIED_EVERY_SECONDS = 15.0
 
@@ -43,17 +45,18 @@ class SchedulerPart:
         beat_seconds: float,
         settings: SchedulerSettings | None = None,
         sources: Callable[[DataSource], Source] | None = None,
+        telemetry: Telemetry = SILENT,
     ) -> None:
         """Take what it works on; without `sources`, data sources are found by the environment's variables."""
         self.scheduler = Scheduler(
             database,
-            Announcer(publisher, topic),
+            Announcer(publisher, topic, telemetry),
             clock,
             sources or partial(open_source, settings=source_settings(environment)),
             me=f"{socket.gethostname()}:{os.getpid()}",
             settings=settings,
         )
-        self._ticking = Ticking(self.scheduler, beat_seconds)
+        self._ticking = Ticking(self.scheduler, beat_seconds, telemetry=telemetry)
 
     def start(self, loops: Loops) -> None:
         """Begin."""
@@ -72,9 +75,14 @@ class OrchestratorPart:
     """An orchestrator with its threads: events, results, and the timer on which it looks for what is stuck."""
 
     def __init__(
-        self, database: Database, bus: Bus, clock: Clock, settings: OrchestratorSettings | None = None
+        self,
+        database: Database,
+        bus: Bus,
+        clock: Clock,
+        settings: OrchestratorSettings | None = None,
+        telemetry: Telemetry = SILENT,
     ) -> None:
-        self.orchestrator = Orchestrator(database, bus, clock, settings)
+        self.orchestrator = Orchestrator(database, bus, clock, settings, telemetry)
         self._database, self._bus = database, bus
 
     def start(self, loops: Loops) -> None:

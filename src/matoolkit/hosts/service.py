@@ -10,11 +10,14 @@ from matoolkit.hosts.ending import told_to_end
 from matoolkit.hosts.garbage import keep_what_is_there
 from matoolkit.hosts.loops import Loops
 from matoolkit.hosts.shared import shared
+from matoolkit.hosts.telling import watch_shared
+from matoolkit.telemetry import SILENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from matoolkit.hosts.shared import Shared, Whereabouts
+    from matoolkit.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 
@@ -31,12 +34,13 @@ class Part(Protocol):
         """What is to be done when its threads have ended."""
 
 
-def serve(where: Whereabouts, make: Callable[[Shared], Part]) -> int:
+def serve(where: Whereabouts, make: Callable[[Shared], Part], telemetry: Telemetry = SILENT) -> int:
     """Work until told to end; the process's exit code."""
     with told_to_end() as ending, ExitStack() as closing:
         found = closing.enter_context(shared(where))
-        loops = Loops()
+        loops = Loops(telemetry=telemetry)
         found.start(loops)
+        watch_shared(telemetry, found, where.names)
         part = make(found)
         part.start(loops)
         keep_what_is_there()

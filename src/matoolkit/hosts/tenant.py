@@ -11,6 +11,7 @@ from secrets import SystemRandom
 from typing import TYPE_CHECKING
 
 from matoolkit.clock import SystemClock
+from matoolkit.telemetry import SILENT
 from matoolkit.worker.credentials import Certificate
 from matoolkit.worker.errors import WorkerFailure
 from matoolkit.worker.running import Services
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
+    from matoolkit.telemetry import Telemetry
     from matoolkit.worker.concealing import Concealer
     from matoolkit.worker.configuration import WorkerSettings
     from matoolkit.worker.credentials import Credential
@@ -39,6 +41,7 @@ async def tenant_services(
     *,
     tls: ssl.SSLContext | None = None,
     environment: Mapping[str, str] | None = None,
+    telemetry: Telemetry = SILENT,
 ) -> AsyncIterator[Services]:
     """The tenant that the settings name, for as long as a worker runs; asked only when somebody does.
 
@@ -53,6 +56,7 @@ async def tenant_services(
         patience=Patience(
             settings.max_retry_count, settings.base_retry_delay_seconds, settings.max_retry_delay_seconds
         ),
+        telemetry=telemetry,
     )
     tenant = open_tenant(
         _who(settings, credential),

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 from matoolkit.scheduler.sources import TimeLimitExceeded
 from matoolkit.store.runbooks import folded
+from matoolkit.telemetry import SILENT
+from matoolkit.telemetry.metrics import BEAT, TICK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from matoolkit.errors import MatoolkitError
     from matoolkit.hosts.loops import Loops
     from matoolkit.scheduler import Gathered, Question, Scheduler
+    from matoolkit.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 
@@ -43,9 +46,11 @@ class Ticking:
     scheduler: Scheduler
     beat_seconds: float = 5.0
     patience_seconds: float = _PATIENCE_SECONDS
+    telemetry: Telemetry = SILENT
     _wanted: Event = field(default_factory=Event)
     _answers: SimpleQueue[tuple[_Asking, Gathered | MatoolkitError] | None] = field(default_factory=SimpleQueue)
     _asked: dict[str, _Asking] = field(default_factory=dict)
+    _tick_began: float | None = None
 
     def start(self, loops: Loops) -> None:
         """Begin: one loop for what must be on time, one for what comes of the sources."""
@@ -55,7 +60,10 @@ class Ticking:
 
     def beat(self) -> None:
         """What is due; and word to the other loop when a tick is."""
-        if self.scheduler.beat():
+        began = time.monotonic()
+        is_tick_due = self.scheduler.beat()
+        self.telemetry.took(BEAT, time.monotonic() - began)
+        if is_tick_due:
             self._wanted.set()
             self._answers.put(None)
 
@@ -69,11 +77,15 @@ class Ticking:
             self._apply(*answered)
         self._give_up()
         if self._wanted.is_set():
+            self._tick_began = time.monotonic()
             questions = self.scheduler.begin(frozenset(self._asked))
             # Ticks that came due while we were busy are one.
             self._wanted.clear()
             for question in questions:
                 self._ask(question)
+        if self._tick_began is not None and not any(not each.given_up for each in self._asked.values()):
+            self.telemetry.took(TICK, time.monotonic() - self._tick_began)
+            self._tick_began = None
 
     def once(self, between: Callable[[], object]) -> None:
         """A beat, and the tick to its end when one is due, with beats meanwhile: for who is called by a timer.

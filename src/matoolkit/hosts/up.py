@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 import os
 from contextlib import ExitStack
-from functools import partial
 from typing import TYPE_CHECKING
 
+from matoolkit.bus import Names
 from matoolkit.bus.embedded import require_topics
 from matoolkit.hosts.all_in_one import AllInOne, Pace
 from matoolkit.hosts.api import ApiServer, log_with_request_ids, server, services, sign_in
@@ -20,6 +20,7 @@ from matoolkit.hosts.data_folder import DataFolder
 from matoolkit.hosts.ending import told_to_end
 from matoolkit.hosts.garbage import keep_what_is_there
 from matoolkit.hosts.hands import begin_simulated_tenant, no_tenant, real_tenant, simulated_tenant
+from matoolkit.hosts.telling import telling, watch_queues, watch_state, watch_worker
 from matoolkit.hosts.up_settings import Configuration, configuration
 from matoolkit.hosts.worker import registered
 from matoolkit.hosts.worker_host import Manner, WorkerHost
@@ -27,7 +28,8 @@ from matoolkit.scheduler import Settings as Scheduling
 from matoolkit.store.address import described, in_file, parsed
 from matoolkit.store.database import open_database
 from matoolkit.store.migrate import migrate, require_current
-from matoolkit.worker.concealing import Concealer, ConcealingFormatter
+from matoolkit.telemetry import SILENT
+from matoolkit.worker.concealing import Concealer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from matoolkit.hosts.up_settings import Wishes
     from matoolkit.simulation.tenant import SimulatedTenant
     from matoolkit.store.database import Database
+    from matoolkit.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 
@@ -51,12 +54,19 @@ _LAST_SECONDS = 5.0
 class Up:
     """All of it, from `start` to `stop`."""
 
-    def __init__(self, configured: Configuration, pace: Pace | None = None, concealer: Concealer | None = None) -> None:
+    def __init__(
+        self,
+        configured: Configuration,
+        pace: Pace | None = None,
+        concealer: Concealer | None = None,
+        telemetry: Telemetry = SILENT,
+    ) -> None:
         """Open everything; nothing works yet. `pace` is for those whose time is another than the machine's."""
         self._configured = configured
         wishes, environment = configured.wishes, configured.environment
         self.pace = pace or Pace(beat_seconds=wishes.poll_tick.total_seconds(), scheduling=Scheduling(tick=wishes.tick))
         self._concealer = concealer or Concealer()
+        self._telemetry = telemetry
         self.tenant: SimulatedTenant | None = None
         """The simulated one, where there is one."""
         self._closing = ExitStack()
@@ -71,8 +81,12 @@ class Up:
                 worker=self._worker,
                 worker_id=configured.worker.worker_id,
                 environment=environment,
+                telemetry=telemetry,
             )
             self._closing.callback(self._engine.bus.close)
+            watch_state(telemetry, self.database, self.pace.clock)
+            watch_queues(telemetry, self._engine.bus, Names(), self.pace.clock)
+            watch_worker(telemetry, self._host)
             self._api = self._open_api()
         except BaseException:
             self._closing.close()
@@ -154,9 +168,9 @@ class Up:
         if wishes.simulated_tenant:
             self.tenant = begin_simulated_tenant(wishes.folder / TENANT_FOLDER, self.pace.clock)
             self._closing.callback(self.tenant.stop)
-            return simulated_tenant(self.tenant, environment, self._concealer)
+            return simulated_tenant(self.tenant, environment, self._concealer, self._telemetry)
         if self._configured.tenant is not None:
-            return real_tenant(self._configured.tenant, environment, self._concealer)
+            return real_tenant(self._configured.tenant, environment, self._concealer, self._telemetry)
         return no_tenant(environment, self._concealer)
 
     def _worker(self, bus: EmbeddedBus, place: SubscriptionRule) -> WorkerHost:
@@ -174,6 +188,7 @@ class Up:
             manner=manner,
             tenant=self._reach.open,
             concealer=self._concealer,
+            telemetry=self._telemetry,
         )
         return self._host
 
@@ -185,6 +200,7 @@ class Up:
             self.pace.clock,
             sign_in(told, self._configured.wishes.folder),
             publish_rules(environment, told.worker_ids),
+            telemetry=self._telemetry,
             preview=previews(environment, self.pace.clock),
             release=releases(self.database, self._engine.announcer),
         )
@@ -195,11 +211,14 @@ def run(wishes: Wishes, environment: Mapping[str, str], say: Callable[[list[tupl
     """Everything, until it is told to end; the process's exit code."""
     configured = configuration(wishes, environment)
     concealer = Concealer()
-    level = logging.getLevelNamesMapping()[configured.worker.log_level.upper()]
-    log_with_request_ids(level, partial(ConcealingFormatter, concealer))
+    log_with_request_ids(configured.worker.log_level, configured.worker.log_format, concealer.out_of_text, "up")
     # What is kept here is about people.
     os.umask(0o077)
-    with told_to_end() as ending, Up(configured, concealer=concealer) as up:
+    with (
+        telling(environment, "up", conceal=concealer.out_of_text) as telemetry,
+        told_to_end() as ending,
+        Up(configured, concealer=concealer, telemetry=telemetry) as up,
+    ):
         up.start()
         keep_what_is_there()
         say(up.introduction())

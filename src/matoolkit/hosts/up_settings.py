@@ -51,6 +51,7 @@ class UpSettings(FunctionSettings):
     max_parallelism = WorkerSettings.max_parallelism
     shutdown_grace_seconds = WorkerSettings.shutdown_grace_seconds
     log_level = WorkerSettings.log_level
+    log_format = WorkerSettings.log_format
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

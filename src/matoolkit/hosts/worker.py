@@ -27,12 +27,14 @@ from matoolkit.clock import SystemClock
 from matoolkit.errors import MatoolkitError
 from matoolkit.hosts.garbage import keep_what_is_there
 from matoolkit.hosts.health_address import HealthAddress
+from matoolkit.hosts.log_lines import begin_logging
 from matoolkit.hosts.places import insist_on_own_place
 from matoolkit.hosts.service_bus import ServiceBusAddress
+from matoolkit.hosts.telling import telling, watch_worker
 from matoolkit.hosts.worker_host import Manner, WorkerHost
 from matoolkit.store.address import described, parsed
 from matoolkit.store.database import open_database
-from matoolkit.worker.concealing import Concealer, ConcealingFormatter
+from matoolkit.worker.concealing import Concealer
 from matoolkit.worker.configuration import FunctionSettings, WorkerSettings
 from matoolkit.worker.credentials import local_credential, vault_certificate
 from matoolkit.worker.errors import WorkerFailure
@@ -45,12 +47,12 @@ if TYPE_CHECKING:
     from matoolkit.bus import Bus, SubscriptionRule
     from matoolkit.clock import Clock
     from matoolkit.hosts.worker_host import Tenant
+    from matoolkit.telemetry import Telemetry
     from matoolkit.worker.credentials import Credential
     from matoolkit.worker.registry import Registry
 
 log = logging.getLogger("matoolkit.worker")
 
-_LAYOUT = "%(asctime)s %(levelname)-7s %(message)s"
 _PHASES = 8
 _MARGIN, _LONGEST_MARGIN = 0.05, 0.5
 _LOOK_UP = 0.25
@@ -102,11 +104,14 @@ def run(
         credential = _credential(settings, identity, clock)
         say(credential.described(clock.now()))
     with ExitStack() as closing:
+        telemetry = closing.enter_context(
+            telling(environment, "worker", instance=settings.worker_id, conceal=concealer.out_of_text)
+        )
         with boot.phase("bus") as say:
             bus, rule, where = _bus(settings, closing)
             say(f"jobs for {settings.worker_id} come from {where}")
         with boot.phase("tenant clients") as say:
-            opener = partial(tenant or _tenant, settings, credential, concealer, identity)
+            opener = partial(tenant or partial(_tenant, telemetry), settings, credential, concealer, identity)
             say(f"signed in to {settings.target_tenant_id} for {asyncio.run(_signed_in(opener))}")
         with boot.phase("functions") as say:
             registry = registered(settings)
@@ -118,7 +123,10 @@ def run(
                 idle_seconds=settings.idle_timeout_seconds,
                 grace_seconds=settings.shutdown_grace_seconds,
             )
-            host = WorkerHost(bus, rule, registry, clock, manner=manner, tenant=opener, concealer=concealer)
+            host = WorkerHost(
+                bus, rule, registry, clock, manner=manner, tenant=opener, concealer=concealer, telemetry=telemetry
+            )
+            watch_worker(telemetry, host)
             address = HealthAddress(settings.health_check_port, host.health_report)
             closing.callback(address.close)
             say(f"health is told on port {address.port}")
@@ -195,15 +203,8 @@ def _settings(environment: Mapping[str, str]) -> WorkerSettings:
 
 
 def _begin_logging(settings: WorkerSettings, concealer: Concealer) -> None:
-    formatter = ConcealingFormatter(concealer, _LAYOUT)
-    formatter.converter = time.gmtime
-    formatter.default_time_format, formatter.default_msec_format = "%Y-%m-%dT%H:%M:%S", "%s.%03dZ"
-    handler = logging.StreamHandler(sys.stdout)
-    handler.setFormatter(formatter)
-    logging.basicConfig(level=settings.log_level.upper(), handlers=[handler], force=True)
-    # They write addresses and headers of each request.
-    for name in ("azure", "urllib3", "msal", "aiohttp.access"):
-        logging.getLogger(name).setLevel(logging.WARNING)
+    about = {"service": "worker", "workerId": settings.worker_id}
+    begin_logging(settings.log_level, settings.log_format, about=about, to=sys.stdout, conceal=concealer.out_of_text)
 
 
 def _identity(settings: WorkerSettings) -> object | None:
@@ -267,10 +268,12 @@ def _declare(bus: Bus, names: Names, rule: SubscriptionRule) -> None:
         bus.declare(tx, Topology(subscriptions=(rule,)))
 
 
-def _tenant(settings: WorkerSettings, credential: Credential, concealer: Concealer, _: object) -> Tenant:
+def _tenant(
+    telemetry: Telemetry, settings: WorkerSettings, credential: Credential, concealer: Concealer, _: object
+) -> Tenant:
     from matoolkit.hosts.tenant import tenant_services
 
-    return tenant_services(settings, credential, concealer)
+    return tenant_services(settings, credential, concealer, telemetry=telemetry)
 
 
 async def _signed_in(opener: Callable[[], Tenant]) -> str:

@@ -11,6 +11,7 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 
 from matoolkit.hosts.threads import DaemonThreads
+from matoolkit.telemetry import SILENT
 from matoolkit.worker.concealing import Concealer
 from matoolkit.worker.health import Health, judged, report
 from matoolkit.worker.post import Post, Renewal
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from matoolkit.bus import Bus, SubscriptionRule
     from matoolkit.clock import Clock
+    from matoolkit.telemetry import Telemetry
     from matoolkit.worker.registry import Registry
 
 log = logging.getLogger(__name__)
@@ -58,6 +60,7 @@ class WorkerHost:
         manner: Manner | None = None,
         tenant: Callable[[], Tenant] | None = None,
         concealer: Concealer | None = None,
+        telemetry: Telemetry = SILENT,
     ) -> None:
         self.manner = manner or Manner()
         self._bus = bus
@@ -66,6 +69,7 @@ class WorkerHost:
         self._clock = clock
         self._tenant = tenant or _no_tenant
         self._concealer = concealer or Concealer()
+        self._telemetry = telemetry
         self._lock = Lock()
         self._stops = 0
         self._worker: Worker | None = None
@@ -90,6 +94,10 @@ class WorkerHost:
             thread = Thread(target=self._give_back, args=(messages,), name="last-words", daemon=True)
             thread.start()
             thread.join(_LAST_WORDS)
+
+    def running(self) -> int:
+        """How many jobs are under way."""
+        return 0 if self._worker is None else self._worker.gauge.running
 
     def health(self) -> Health:
         """How it is."""
@@ -123,6 +131,7 @@ class WorkerHost:
                         services=services,
                         concealer=self._concealer,
                         named_results=not self._bus.in_database,
+                        telemetry=self._telemetry,
                     ),
                     clerk,
                     parallelism=manner.parallelism,

@@ -37,6 +37,8 @@ MOST_LINKS = 128
 MOST_TRACES = 32
 """In more traces than these a set of messages is not shown."""
 _NAME = "matoolkit"
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
+"""From a set that is handled at once to a job that takes all its time."""
 
 
 class Ids(RandomIdGenerator):
@@ -79,7 +81,9 @@ class OpenTelemetry:
             each.name: meter.create_counter(each.name, each.unit, each.says) for each in ALL if each.sort is Sort.COUNT
         }
         self._times: dict[str, Any] = {
-            each.name: meter.create_histogram(each.name, each.unit, each.says)
+            each.name: meter.create_histogram(
+                each.name, each.unit, each.says, explicit_bucket_boundaries_advisory=_SECONDS
+            )
             for each in ALL
             if each.sort is Sort.TIMES
         }

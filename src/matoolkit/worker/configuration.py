@@ -94,6 +94,7 @@ class WorkerSettings(FunctionSettings):
     log_level = defaulted(
         "MATOOLKIT_LOG_LEVEL", matching(r"(?i)debug|info|warning|error", "debug, info, warning or error"), "info"
     )
+    log_format = defaulted("MATOOLKIT_LOG_FORMAT", matching(r"(?i)text|json", "text or json"), "text")
 
     def contradictions(self) -> list[str]:
         """What has to be there with what, and what cannot."""

@@ -275,11 +275,12 @@ class Runner:
 
     def _tell(self, run: Run, result: WorkerResult) -> None:
         """The job, measured; its errors by their type, as what they say may be about people."""
-        function = self._known(result.function_name)
-        self._telemetry.took(JOB, result.duration_ms / 1000, function=function, status=result.status)
+        function, worker = self._known(result.function_name), result.worker_id
+        seconds = result.duration_ms / 1000
+        self._telemetry.took(JOB, seconds, worker=worker, function=function, status=result.status)
         error = None if result.error is None else result.error.type
         if error is not None:
-            self._telemetry.count(JOBS_FAILED, 1, function=function, error=error)
+            self._telemetry.count(JOBS_FAILED, 1, worker=worker, function=function, error=error)
         if run.span is not None:
             run.span.end(labels={"Status": result.status}, error=error)
             run.span = None
