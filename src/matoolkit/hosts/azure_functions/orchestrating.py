@@ -13,6 +13,7 @@ from matoolkit.hosts.azure_functions.settings import every, insist
 from matoolkit.hosts.orchestrator import OrchestratorSettings
 from matoolkit.hosts.parts import OrchestratorPart
 from matoolkit.hosts.shared import chosen_database, shared
+from matoolkit.hosts.telling import telling, watch_shared
 from matoolkit.orchestrator import Orchestrator
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Orchestrating:
     """One orchestrator; any number of instances share the database and the messages."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
         self._settings: OrchestratorSettings = OrchestratorSettings.read(environment)
         self._where = self._settings.whereabouts(chosen_database(None, environment, self._settings.database))
         insist(self._where.service_bus, OrchestratorSettings.service_bus_namespace.name)
@@ -69,5 +71,8 @@ class Orchestrating:
         patiently(work).relay()
 
     def _open(self, closing: ExitStack) -> tuple[Shared, OrchestratorPart]:
+        # The log goes its own way here: the host sends it.
+        telemetry = closing.enter_context(telling(self._environment, "orchestrator", with_log=False))
         found = closing.enter_context(shared(self._where))
-        return found, OrchestratorPart(found.database, found.bus, SystemClock(), self._settings.manner)
+        watch_shared(telemetry, found, self._where.names)
+        return found, OrchestratorPart(found.database, found.bus, SystemClock(), self._settings.manner, telemetry)

@@ -11,6 +11,7 @@ from matoolkit.hosts.azure_functions.settings import every, insist
 from matoolkit.hosts.parts import SchedulerPart
 from matoolkit.hosts.scheduler import SchedulerSettings
 from matoolkit.hosts.shared import chosen_database, shared
+from matoolkit.hosts.telling import telling
 from matoolkit.scheduler import Settings as Rhythm
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Scheduling:
 
     def _open(self, closing: ExitStack) -> tuple[Shared, SchedulerPart]:
         settings, rhythm = self._settings, Rhythm()
+        telemetry = closing.enter_context(telling(self._environment, "scheduler", with_log=False))
         found = closing.enter_context(shared(self._where))
         # Between two calls nobody keeps the lease.
         lease = max(rhythm.lease, settings.poll_tick * _BEATS_OF_A_LEASE, timedelta(seconds=1))
@@ -55,6 +57,7 @@ class Scheduling:
             environment=self._environment,
             beat_seconds=settings.poll_tick.total_seconds(),
             settings=Rhythm(tick=settings.tick, lease=lease),
+            telemetry=telemetry,
         )
         closing.callback(part.stopped)
         return found, part

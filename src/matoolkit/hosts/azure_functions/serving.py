@@ -16,6 +16,7 @@ from matoolkit.hosts.azure_functions.opening import Opening
 from matoolkit.hosts.azure_functions.settings import insist
 from matoolkit.hosts.loops import Loops
 from matoolkit.hosts.shared import chosen_database, shared
+from matoolkit.hosts.telling import telling
 from matoolkit.settings import BadSettings
 
 if TYPE_CHECKING:
@@ -57,11 +58,12 @@ class Serving:
         self._opened.close()
 
     def _open(self, closing: ExitStack) -> func.AsgiMiddleware:
+        telemetry = closing.enter_context(telling(self._environment, "api", with_log=False))
         found = closing.enter_context(shared(self._where))
-        loops = Loops()
+        loops = Loops(telemetry=telemetry)
         found.start(loops)
         closing.callback(loops.stop)
-        services = api_services(self._settings, found, self._environment)
+        services = api_services(self._settings, found, self._environment, telemetry=telemetry)
         app = _WithRawPath(create_app(services, time.perf_counter))
         return func.AsgiMiddleware(app)  # type: ignore[no-untyped-call]  # the library gives no types for it
 
