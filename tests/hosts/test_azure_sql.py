@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,18 +13,22 @@ from click.testing import CliRunner
 from matoolkit.bus.errors import DatabaseNotSupported
 from matoolkit.cli.main import main
 from matoolkit.hosts import api, orchestrator, scheduler
+from matoolkit.hosts.loops import Loop, Loops
 from matoolkit.hosts.service_bus import ServiceBusAddress
 from matoolkit.hosts.shared import Whereabouts, shared
 from matoolkit.settings import Secret
+from matoolkit.store import batches
+from matoolkit.store.address import parsed
+from matoolkit.store.database import open_database
 from tests.doubles.tds import types
-from tests.doubles.tds.server import Rows
+from tests.doubles.tds.server import Break, Failure, Rows
 from tests.doubles.tds.types import Column
 from tests.store.azure_sql.server import AzureSql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
+ROOT = Path(__file__).parents[2]
 NOWHERE = "Server=tcp:127.0.0.1,1;Database=waves;Authentication=Active Directory Managed Identity"
 TOPICS_ELSEWHERE = (
     "the Azure SQL database waves on 127.0.0.1:1 cannot hold the topics: name a Service Bus namespace beside it, or"
@@ -76,6 +83,41 @@ def test_with_service_bus_it_is_a_database_like_any_other(server: AzureSql) -> N
         assert found.relayed is not None
         assert found.relayed.relay.work() == 0
     assert any("FROM outbox WITH (UPDLOCK, ROWLOCK, READPAST)" in each for each in server.double.queries)
+
+
+def test_a_loop_goes_on_when_the_connection_breaks_in_the_middle(server: AzureSql) -> None:
+    database = open_database(address(server))
+    back = Event()
+
+    def work() -> int:
+        if back.is_set():
+            return 0
+        with database.transaction() as tx:
+            tx.change(batches.ACTIVATE, 1, batch=7)
+            tx.after_commit(back.set)
+        return 0
+
+    server.once("^UPDATE batches", Break())
+    server.once("^COMMIT$", Failure(40197, "The service has encountered an error processing your request."))
+    loops = Loops()
+    loops.start(Loop("activate", work, back.wait))
+    came_back = back.wait(30)
+    assert loops.stop()
+    database.close()
+    assert came_back
+    assert sum(each.startswith("UPDATE batches") for each in server.double.queries) == 3
+    assert len(server.double.logins) == 3
+
+
+def test_the_string_that_the_templates_write_is_one_that_is_read() -> None:
+    template = (ROOT / "infra/automation/scheduler-orchestrator/deploy.bicep").read_text()
+    (written,) = re.findall(r"var sqlConnectionString = '(.*)'", template)
+    found = parsed(
+        re.sub(r"\$\{[^}]*DomainName\}", "waves.database.windows.net", written).replace("${database.name}", "w")
+    )
+    assert (found.host, found.database) == ("waves.database.windows.net", "w")
+    assert found.query["authentication"] == "ActiveDirectoryManagedIdentity"
+    assert found.query["encrypt"] == "yes"
 
 
 def test_the_command_that_migrates_takes_a_connection_string(server: AzureSql) -> None:

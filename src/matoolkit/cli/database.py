@@ -24,8 +24,8 @@ def database_option(command: Callable[..., Any]) -> Callable[..., Any]:
         envvar="MATOOLKIT_DATABASE_URL",
         show_envvar=True,
         metavar="URL",
-        help=f"The database, as a SQLAlchemy URL.  [default: the SQLite file matoolkit.db in {DATA_VARIABLE},"
-        f" or in ./{DEFAULT_DATA}]",
+        help="The database, as a SQLAlchemy URL or an Azure SQL connection string."
+        f"  [default: the SQLite file matoolkit.db in {DATA_VARIABLE}, or in ./{DEFAULT_DATA}]",
     )(command)
 
 
@@ -36,7 +36,8 @@ def shared_database_option(command: Callable[..., Any]) -> Callable[..., Any]:
         envvar="MATOOLKIT_DATABASE_URL",
         show_envvar=True,
         metavar="URL",
-        help="The database, as a SQLAlchemy URL.  [default: what the service's own setting says]",
+        help="The database, as a SQLAlchemy URL or an Azure SQL connection string."
+        "  [default: what the service's own setting says]",
     )(command)
 
 

@@ -16,7 +16,7 @@ from sqlalchemy import Select, column, inspect, select, table, text
 
 from matoolkit.store.address import described
 from matoolkit.store.arriving import arrive
-from matoolkit.store.azure_sql.readiness import hold_alone, require_snapshots
+from matoolkit.store.azure_sql.readiness import hold_alone, require_ready
 from matoolkit.store.errors import SchemaMismatch
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def migrate(database: Database, patience: Patience | None = None) -> MigrationRe
 
     revisions = _revisions()
     arrive(database, patience)
-    require_snapshots(database)
+    require_ready(database)
     with database.transaction() as tx:
         if tx.dialect == "postgresql":
             for statement in _ALONE:
@@ -79,7 +79,7 @@ def migrate(database: Database, patience: Patience | None = None) -> MigrationRe
 def require_current(database: Database, patience: Patience | None = None) -> None:
     """Insist that the database has exactly the schema of this version; one that sleeps is waited for."""
     arrive(database, patience)
-    require_snapshots(database)
+    require_ready(database)
     with database.reading() as tx:
         found = _revision(tx.connection)
     name, fix = described(database.engine.url), "run `matoolkit migrate`"

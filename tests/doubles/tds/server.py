@@ -259,6 +259,8 @@ class TdsDouble:
             read_message(stream)
             self.attention.set()
             writer.write(tokens.done_token(tokens.ATTENTION))
+            writer.end()
+            return
         if at_the_end is not None:
             failed = tokens.ERROR if any(isinstance(step, Failure) for step in steps) else 0
             writer.write(tokens.status_token() + (b"" if failed else at_the_end))

@@ -34,7 +34,7 @@ class AzureSql:
         self.said: list[tuple[str, Sequence[Step] | Callable[[str], Sequence[Step] | None]]] = []
         self.double = TdsDouble(answers=self._answer, token=TOKEN, **changes)
         self.scopes: list[str] = []
-        self.snapshots, self.revision = True, "0001"
+        self.snapshots, self.level, self.revision = True, 170, "0001"
 
     def when(self, pattern: str, *steps: Step) -> None:
         """Answer so, every time."""
@@ -73,7 +73,8 @@ class AzureSql:
         if "schema_name()" in query.lower():
             return one("dbo")
         if "is_read_committed_snapshot_on" in query:
-            return one(self.snapshots, types.BIT)
+            columns = [Column("snapshots", types.BIT), Column("level", types.TINYINT)]
+            return [Rows(columns, [(self.snapshots, self.level)])]
         if "sp_getapplock" in query:
             return one(0, types.INT)
         if "sys.objects" in query:

@@ -6,6 +6,7 @@ import logging
 import ssl
 import struct
 from datetime import UTC, datetime, timedelta
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,7 +30,7 @@ from matoolkit.store.migrate import migrate, require_current
 from matoolkit.store.schema import leases as leases_table
 from matoolkit.store.states import BatchStatus
 from tests.doubles.tds import types
-from tests.doubles.tds.server import Break, Changed, Failure, Rows
+from tests.doubles.tds.server import Break, Changed, Failure, Hold, Rows
 from tests.doubles.tds.types import Column
 from tests.store.azure_sql.server import ASLEEP, TOKEN, AzureSql, one
 
@@ -436,6 +437,17 @@ def test_when_one_connection_breaks_no_other_is_believed(server: AzureSql, datab
     assert len(server.double.logins) == 3 + 3
 
 
+def test_a_statement_that_takes_too_long_is_given_up(server: AzureSql) -> None:
+    server.once("^UPDATE batches", Hold(Event()))
+    database = server.database("Encrypt=no;Command Timeout=1")
+    error = failing(database, switch)
+    assert (type(error), error.retryable) == (TransactionConflict, True)
+    assert server.double.attention.wait(5)
+    with database.transaction() as tx:
+        switch(tx)
+    database.close()
+
+
 def test_a_fault_of_the_program_stays_what_it_is(server: AzureSql, database: Database) -> None:
     server.when("^UPDATE batches", Failure(207, "Invalid column name 'colour'."))
     with pytest.raises(Exception, match="Invalid column name 'colour'") as caught, database.transaction() as tx:
@@ -459,6 +471,12 @@ def test_a_database_whose_readers_wait_for_writers_is_refused(server: AzureSql, 
     for check in (require_current, migrate):
         with pytest.raises(SchemaMismatch, match="ALTER DATABASE CURRENT SET READ_COMMITTED_SNAPSHOT ON"):
             check(database)
+
+
+def test_a_database_of_an_old_level_is_refused(server: AzureSql, database: Database) -> None:
+    server.level = 120
+    with pytest.raises(SchemaMismatch, match="ALTER DATABASE CURRENT SET COMPATIBILITY_LEVEL = 160"):
+        require_current(database)
 
 
 def test_an_old_schema_is_refused(server: AzureSql, database: Database) -> None:

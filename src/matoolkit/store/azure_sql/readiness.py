@@ -12,7 +12,9 @@ from matoolkit.store.errors import SchemaMismatch, TransactionConflict
 if TYPE_CHECKING:
     from matoolkit.store.database import Database, Transaction
 
-SNAPSHOTS = text("SELECT is_read_committed_snapshot_on FROM sys.databases WHERE database_id = DB_ID()")
+STATE = text("SELECT is_read_committed_snapshot_on, compatibility_level FROM sys.databases WHERE database_id = DB_ID()")
+_OLDEST_LEVEL = 130
+"""Since this one there is OPENJSON, by which sets are one parameter."""
 # The lock is the transaction's. How it went is a number that nobody is told of who does not ask.
 ALONE = text(
     "DECLARE @given INT; "
@@ -22,16 +24,22 @@ ALONE = text(
 )
 
 
-def require_snapshots(database: Database) -> None:
-    """Insist that whoever reads does not wait for those who write, as it is in every new Azure SQL database."""
+def require_ready(database: Database) -> None:
+    """Insist on what every new Azure SQL database has: sets as JSON, and readers who do not wait for writers."""
     if database.dialect != "mssql":
         return
     with database.reading() as tx:
-        on = tx.execute(SNAPSHOTS).scalar()
-    if not on:
+        snapshots, level = tx.execute(STATE).one()
+    name = described(database.engine.url)
+    if not snapshots:
         raise SchemaMismatch(
-            f"{described(database.engine.url)} has READ_COMMITTED_SNAPSHOT switched off: as its administrator, run"
+            f"{name} has READ_COMMITTED_SNAPSHOT switched off: as its administrator, run"
             " ALTER DATABASE CURRENT SET READ_COMMITTED_SNAPSHOT ON WITH ROLLBACK IMMEDIATE"
+        )
+    if level < _OLDEST_LEVEL:
+        raise SchemaMismatch(
+            f"{name} behaves like a server from before 2016: as its administrator, run"
+            " ALTER DATABASE CURRENT SET COMPATIBILITY_LEVEL = 160"
         )
 
 
