@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import urllib.request
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -126,6 +126,13 @@ def everything_in(database: Database) -> str:
         )
 
 
+def files_of(folder: Path) -> Iterator[bytes]:
+    """Everything in the files of a server that runs, and may remove one at any time."""
+    for each in folder.rglob("*"):
+        with suppress(FileNotFoundError, IsADirectoryError):
+            yield each.read_bytes()
+
+
 def test_of_a_whole_wave_no_secret_is_found_anywhere(
     postgres_database: Database,
     postgres_server: PostgresServer,
@@ -195,7 +202,7 @@ def test_of_a_whole_wave_no_secret_is_found_anywhere(
     with postgres_database.transaction() as tx:
         rows = everything_in(postgres_database)
         tx.connection.exec_driver_sql("CHECKPOINT")
-    files = b"\n".join(each.read_bytes() for each in postgres_server.data.rglob("*") if each.is_file())
+    files = b"\n".join(files_of(postgres_server.data))
     of_tenant = set(known)
     known |= {DATABASE, PFX, CLIENT, FIRST, WEAK, KEY, token[-60:]}
     known |= {line for line in certificate.pem.decode().splitlines() if len(line) == 64}
