@@ -26,12 +26,18 @@ _FASTER = 0.2
 """Timers need not be waited for as long as on Azure."""
 
 
+def namespace_of_a_wave() -> Namespace:
+    """The double, with what infrastructure makes."""
+    namespace = Namespace(SystemClock()).start()
+    namespace.declare(_TOPOLOGY)
+    return namespace
+
+
 class Azure:
     """All of it on one database."""
 
     def __init__(self, url: str, folder: Path, wave_settings: dict[str, str]) -> None:
-        self.namespace = Namespace(SystemClock()).start()
-        self.namespace.declare(_TOPOLOGY)
+        self.namespace = namespace_of_a_wave()
         bus = {"SERVICE_BUS_CONNECTION_STRING": self.namespace.connection_string}
         settings = {
             **wave_settings,

@@ -162,11 +162,10 @@ class Wave:
 
     def run(self, told: Callable[[], object] = str) -> Outcome:
         """See it through; `told` is asked for what there is to say when nothing moves."""
-        at_the_gate = len(PEOPLE) - 1
-        self._until(lambda: self._count(_GATED) == at_the_gate, "everybody is at the gate", told)
+        self.until_everybody_is_at_the_gate(told)
         self.change_people()
         self._until(lambda: self._count(_LEFT) == 1, "the leaver has left", told)
-        self._until(lambda: self._count(_GATED) == at_the_gate, "the joiner is at the gate", told)
+        self.until_everybody_is_at_the_gate(told)
         self.gate.touch()
         self._until(lambda: self._count(_OPEN) == 0, "it is over", told)
         self._until(lambda: not self._broken(), "nothing is broken", lambda: (self._broken(), told()))
@@ -175,6 +174,10 @@ class Wave:
     def _broken(self) -> object:
         with self.database.reading() as tx:
             return check(tx, (*ALWAYS, *AT_REST))
+
+    def until_everybody_is_at_the_gate(self, told: Callable[[], object]) -> None:
+        """All but who was never created; when one has left, that is all with the one who joined."""
+        self._until(lambda: self._count(_GATED) == len(PEOPLE) - 1, "everybody is at the gate", told)
 
     def change_people(self) -> None:
         """One leaves and one joins."""

@@ -51,6 +51,17 @@ class Loops:
         self._stopping = Event()
         self._threads: list[Thread] = []
         self._wakers: list[Callable[[], None]] = []
+        self._failing: set[str] = set()
+
+    @property
+    def failing(self) -> set[str]:
+        """Loops whose last round failed; the log has the reason."""
+        return set(self._failing)
+
+    @property
+    def dead(self) -> set[str]:
+        """Loops whose threads have ended though nobody told them to."""
+        return set() if self.stopping else {thread.name for thread in self._threads if not thread.is_alive()}
 
     @property
     def stopping(self) -> bool:
@@ -110,14 +121,17 @@ class Loops:
             try:
                 found = loop.work()
                 pause = _SHORTEST_PAUSE
+                self._failing.discard(loop.name)
                 if found < loop.full:
                     loop.rest()
             except MatoolkitError as error:
+                self._failing.add(loop.name)
                 if error.retryable:
                     log.warning("%s: %s; trying again in %.2f s", loop.name, error, pause)
                 else:
                     log.exception("%s: failed", loop.name)
             except Exception:
+                self._failing.add(loop.name)
                 log.exception("%s: failed", loop.name)
             else:
                 continue

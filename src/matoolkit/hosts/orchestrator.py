@@ -9,7 +9,7 @@ from matoolkit.bus import Names
 from matoolkit.clock import SystemClock
 from matoolkit.hosts.log_lines import begin_logging, concealing, log_format, log_level
 from matoolkit.hosts.parts import OrchestratorPart
-from matoolkit.hosts.service import serve
+from matoolkit.hosts.service import health_port, serve
 from matoolkit.hosts.service_bus import ServiceBusAddress, connection_string
 from matoolkit.hosts.shared import Whereabouts, chosen_database, namespace, topic_name, workers
 from matoolkit.hosts.telling import telling
@@ -41,6 +41,7 @@ class OrchestratorSettings(Settings):
         "Orchestrator__WorkerResultsSubscriptionName", topic_name, _NAMES.orchestrator_results
     )
     worker_ids = optional("Orchestrator__WorkerIds", workers)
+    health_port = health_port
     level = log_level
     form = log_format
 
@@ -83,4 +84,4 @@ def run(environment: Mapping[str, str], database_url: str | None) -> int:
         return OrchestratorPart(found.database, found.bus, SystemClock(), settings.manner, telemetry)
 
     with telling(environment, "orchestrator", conceal=concealing(settings)) as telemetry:
-        return serve(settings.whereabouts(where), partial(make, telemetry), telemetry)
+        return serve(settings.whereabouts(where), partial(make, telemetry), telemetry, settings.health_port)

@@ -11,7 +11,7 @@ from matoolkit.clock import SystemClock
 from matoolkit.hosts.durations import duration
 from matoolkit.hosts.log_lines import begin_logging, concealing, log_format, log_level
 from matoolkit.hosts.parts import SchedulerPart
-from matoolkit.hosts.service import serve
+from matoolkit.hosts.service import health_port, serve
 from matoolkit.hosts.service_bus import ServiceBusAddress, connection_string
 from matoolkit.hosts.shared import Whereabouts, chosen_database, namespace, topic_name
 from matoolkit.hosts.telling import telling
@@ -38,6 +38,7 @@ class SchedulerSettings(Settings):
     topic = defaulted("Scheduler__OrchestratorTopicName", topic_name, Names().events)
     tick = defaulted("Scheduler__Tick", duration, TICK)
     poll_tick = defaulted("Scheduler__PollTick", duration, POLL_TICK)
+    health_port = health_port
     level = log_level
     form = log_format
 
@@ -71,4 +72,4 @@ def run(environment: Mapping[str, str], database_url: str | None) -> int:
         )
 
     with telling(environment, "scheduler", conceal=concealing(settings)) as telemetry:
-        return serve(settings.whereabouts(where), partial(make, telemetry), telemetry)
+        return serve(settings.whereabouts(where), partial(make, telemetry), telemetry, settings.health_port)
