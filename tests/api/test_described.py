@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -22,6 +22,7 @@ from tests.api.test_writing import park
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.api.live import Live
 
@@ -34,30 +35,40 @@ _HELD_TO = [
     "response_headers_conformance",
 ]
 _EXAMPLES = 12
-_SOAK_EXAMPLES = 400
+_SOAK_EXAMPLES = 250
 _ROLES = ["Admin", "Admin", "Reader", ""]
 _OPERATIONS = 29
 
 
-@pytest.fixture(scope="module")
-def live(live_sqlite: Live, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+@contextmanager
+def stocked(live: Live, folder: Path) -> Iterator[Live]:
     """With something of everything in it, and everything that a service of its own is handed."""
-    people = tmp_path_factory.mktemp("source") / "people.db"
+    people = folder / "people.db"
     with closing(sqlite3.connect(people)) as made:
         made.execute("CREATE TABLE people (Key TEXT)")
-    object.__setattr__(
-        live_sqlite.services, "preview", previews({"SQL_WAVES": f"sqlite:///{people}"}, live_sqlite.clock)
-    )
-    object.__setattr__(live_sqlite.services, "release", releases(live_sqlite.database, live_sqlite.services.announcer))
-    live_sqlite.publish("wave")
-    batch = live_sqlite.create("wave", "anna", "ben")["batchId"]
-    live_sqlite.post(f"/api/batches/{batch}/advance")
-    live_sqlite.settle()
-    live_sqlite.batch("cleo", init=True, on_member_removed=[step("forget")])
-    park(live_sqlite, '{"messageType":"phase-due"}')
-    yield live_sqlite
-    object.__setattr__(live_sqlite.services, "preview", None)
-    object.__setattr__(live_sqlite.services, "release", None)
+    object.__setattr__(live.services, "preview", previews({"SQL_WAVES": f"sqlite:///{people}"}, live.clock))
+    object.__setattr__(live.services, "release", releases(live.database, live.services.announcer))
+    live.publish("wave")
+    batch = live.create("wave", "anna", "ben")["batchId"]
+    live.post(f"/api/batches/{batch}/advance")
+    live.settle()
+    live.batch("cleo", init=True, on_member_removed=[step("forget")])
+    park(live, '{"messageType":"phase-due"}')
+    yield live
+    object.__setattr__(live.services, "preview", None)
+    object.__setattr__(live.services, "release", None)
+
+
+@pytest.fixture(scope="module")
+def live(live_sqlite: Live, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    with stocked(live_sqlite, tmp_path_factory.mktemp("source")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def live_elsewhere(live_postgres: Live, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    with stocked(live_postgres, tmp_path_factory.mktemp("source")) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
@@ -139,11 +150,16 @@ def test_it_does_what_it_says(live: Live, described: Any, number: int, mode: Gen
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("database", ["live", "live_elsewhere"])
 @every_operation
 @both_ways
-def test_it_does_what_it_says_for_long(live: Live, described: Any, number: int, mode: GenerationMode) -> None:
+def test_it_does_what_it_says_for_long(
+    request: pytest.FixtureRequest, described: Any, number: int, mode: GenerationMode, database: str
+) -> None:
     """Other requests each time; a failure prints the one that led to it."""
-    fuzz(live, operation(described, number), mode, examples=_SOAK_EXAMPLES, repeatable=False)
+    fuzz(
+        request.getfixturevalue(database), operation(described, number), mode, examples=_SOAK_EXAMPLES, repeatable=False
+    )
 
 
 def test_answers_with_something_in_them_are_as_described(live: Live) -> None:
