@@ -12,7 +12,7 @@ from rich.text import Text
 
 from matoolkit.cli.showing.safe import safe
 from matoolkit.cli.showing.tables import coloured, console
-from matoolkit.cli.showing.times import moment, span, until
+from matoolkit.cli.showing.times import moment, span
 from matoolkit.cli.watch.pace import done, left
 from matoolkit.cli.watch.words import counted, line_of, next_up
 
@@ -89,10 +89,10 @@ def picture(look: Look, per_minute: float | None, now: datetime, *, advancing: b
     if batch["waitingFor"] and batch["waitingFor"] not in following and not advancing:
         facts.add_row(Text("Waits for", "bold"), Text(safe(batch["waitingFor"])))
     # What matters most comes first: of a picture that is higher than the terminal the end is not seen.
-    return [Text(), head, Text(), facts, Text(), _phases(look, now)]
+    return [Text(), head, Text(), facts, Text(), _phases(look)]
 
 
-def _phases(look: Look, now: datetime) -> Table:
+def _phases(look: Look) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("PHASE", overflow="fold", min_width=8)
     table.add_column("STATUS", no_wrap=True)
@@ -109,11 +109,8 @@ def _phases(look: Look, now: datetime) -> Table:
             steps[each["status"]] = steps.get(each["status"], 0) + 1
         row(Text("(init)"), Text(), Text(), Text(counted(steps)))
     for phase in look.phases:
-        due = moment(phase["dueAt"])
-        if phase["status"] == "pending" and due:
-            due = f"{due}, {until(phase['dueAt'], now)}"
-        steps_of = phase.get("stepsByStatus") or {}
-        row(Text(safe(phase["phaseName"])), coloured(phase["status"]), Text(due), Text(safe(counted(steps_of))))
+        steps_of = Text(safe(counted(phase.get("stepsByStatus") or {})))
+        row(Text(safe(phase["phaseName"])), coloured(phase["status"]), Text(moment(phase["dueAt"])), steps_of)
     return table
 
 
@@ -129,7 +126,7 @@ def _progress(look: Look, per_minute: float | None) -> Text:
     if per_minute is not None and remaining:
         text.append(f", {per_minute:,.0f} a minute")
         if per_minute >= 1:
-            text.append(f", about {span(remaining * 60 / per_minute)} for these")
+            text.append(f", about {span(remaining * 60 / per_minute)} to go")
     return text
 
 
