@@ -165,3 +165,17 @@ def test_what_a_secret_may_look_like_is_found_out_once(monkeypatch: pytest.Monke
         concealer.add([f"secret-{number:03}"])
         assert concealer.out_of_text(f"<secret-{number:03}> secret-000") == "<***> ***"
     assert len(spelt) == 50
+
+
+def test_secrets_may_come_while_a_text_is_looked_through() -> None:
+    secrets = Secrets(["first-secret"])
+
+    class Text(str):
+        __slots__ = ()
+
+        def __contains__(self, part: object) -> bool:
+            secrets.add([f"another-{len(secrets._alone)}"])
+            return super().__contains__(str(part))
+
+    assert secrets.out_of_text(Text("a first-secret b")) == "a *** b"
+    assert len(secrets._alone) > 1

@@ -57,20 +57,20 @@ class Secrets:
     __slots__ = ("_alone", "_within")
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        self._alone: set[str] = set()
-        self._within: set[str] = set()
+        self._alone: frozenset[str] = frozenset()
+        self._within: frozenset[str] = frozenset()
         self.add(values)
 
     def __bool__(self) -> bool:
         return bool(self._alone)
 
     def add(self, values: Iterable[str]) -> None:
-        """Conceal these as well."""
-        for value in values:
-            if value:
-                self._alone.add(value)
-                if len(value) >= _SHORTEST:
-                    self._within.update(_spellings(value))
+        """Conceal these as well. Others may be looking through a text meanwhile, so nothing is changed in place."""
+        several = [value for value in values if value]
+        self._alone |= frozenset(several)
+        self._within |= frozenset(
+            spelling for value in several if len(value) >= _SHORTEST for spelling in _spellings(value)
+        )
 
     def out_of_text(self, text: str) -> str:
         """The text with every secret blanked out."""
