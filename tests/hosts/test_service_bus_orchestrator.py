@@ -10,9 +10,11 @@ from sqlalchemy import select, update
 
 from matoolkit.batches.announcing import Announcer
 from matoolkit.bus import Outgoing
+from matoolkit.bus.errors import MessageTooLarge
 from matoolkit.bus.outbox import Outbox
 from matoolkit.bus.relay import Relay
 from matoolkit.clock import SystemClock
+from matoolkit.hosts.service_bus import RefusedJobs
 from matoolkit.orchestrator import Orchestrator
 from matoolkit.scheduler.due import start_due_phases
 from matoolkit.simulation.noop import NoopWorker
@@ -178,6 +180,25 @@ def test_what_an_outage_gave_up_is_sent_once_more_and_then_put_aside(bench: Benc
         while bench.relay.work():
             pass
     assert [each.reason for each in bench.rows(schema.dead_messages)] == ["MaxDeliveryCountExceeded"] * 2
+
+
+def test_a_job_the_namespace_does_not_take_fails_its_step_at_once(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outbox, send = bench.relay._outbox, bench.bus.deliver
+    monkeypatch.setattr(bench.relay, "_refused", RefusedJobs(outbox, NAMES))
+
+    def deliver(topic: str, messages: Sequence[Outgoing]) -> list[int | None]:
+        if any((each.message_id or "").startswith("step-1") for each in messages):
+            raise MessageTooLarge("worker-jobs: larger than the tier takes")
+        return send(topic, messages)
+
+    monkeypatch.setattr(bench.bus, "deliver", deliver)
+    bench.begin(2)
+    first, _ = (each for each in bench.rows(schema.step_executions) if each.step_name == "create")
+    assert first.retry_count == 1, "it failed, and is tried again like any other"
+    assert "the job could not be sent: worker-jobs: larger than the tier takes" in first.error_message
+    assert [each.reason for each in bench.rows(schema.dead_messages)] == ["TooLarge"]
 
 
 def _forget(tx: Transaction, messages: Sequence[Received]) -> None:

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from matoolkit.bus import Names, Outgoing, Topology
+from matoolkit.bus.outgoing import LARGEST_BODY
 from matoolkit.bus.service_bus.bus import ServiceBus
 from matoolkit.clock import SystemClock
 from matoolkit.messages import Correlation, WorkerJob, WorkerResult, decode_result, encode
+from matoolkit.worker.post import Parcel, Post
 from tests.bus.service_bus_line import broken_sockets_closed, links_to
-from tests.doubles.service_bus.server import Namespace
+from tests.doubles.service_bus.server import STANDARD_LARGEST, Namespace
 from tests.hosts.processes import SECONDS
 from tests.worker.processes import SECRET, WorkerProcess
 from tests.worker.workplace import WORKER
@@ -22,6 +24,8 @@ from tests.worker.workplace import WORKER
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from matoolkit.bus import Received
 
 NAMES = Names()
 RULE = NAMES.worker(WORKER, timedelta(seconds=5))
@@ -127,3 +131,21 @@ def test_without_a_subscription_it_says_what_makes_one(start: Callable[..., Work
     worker = start(WORKER_ID="worker-77")
     assert worker.exit_code() == 1
     assert "there is no subscription worker-worker-77 of topic worker-jobs" in "\n".join(worker.lines)
+
+
+def test_a_result_the_namespace_does_not_take_costs_no_other_result(bus: ServiceBus, namespace: Namespace) -> None:
+    """Its body is as large as bodies may be; with its properties it is more than the tier allows."""
+    namespace.largest_message = STANDARD_LARGEST
+    sent = [send(bus, number, "Make-Thing", Name="x") for number in range(3)]
+    post = Post(bus, RULE.subscription)
+    bus.wait([RULE.subscription], SECONDS)
+    jobs: list[Received] = []
+    while len(jobs) < len(sent):
+        jobs += post.exchange(Parcel(), 3 - len(jobs))
+    answers = [Outgoing("x" * (LARGEST_BODY if each.message_id == "step-1" else 10), {"JobId": "1"}) for each in jobs]
+    send(bus, 9, "Make-Thing", Name="y")
+    assert [each.message_id for each in post.exchange(Parcel(list(zip(jobs, answers, strict=True))), 5)] == ["step-9"]
+    assert namespace.ready(RESULTS.topic, RESULTS.name) >= 2
+    with bus.transaction() as tx:
+        (dead,) = bus.dead_letters(tx, RULE.subscription, 10)
+    assert (dead.message_id, dead.reason) == ("step-1", "ResultTooLarge")

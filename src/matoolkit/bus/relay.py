@@ -19,12 +19,12 @@ from matoolkit.bus.errors import BusBusy, BusError, MessageTooLarge
 from matoolkit.store.dead_messages import park
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from matoolkit.bus.outbox import Lag, Outbox, Unsent
     from matoolkit.bus.port import Outgoing
     from matoolkit.clock import Clock
-    from matoolkit.store.database import Database
+    from matoolkit.store.database import Database, Transaction
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,11 @@ class Relay:
         carrier: Carrier,
         clock: Clock,
         settings: RelaySettings | None = None,
+        *,
+        refused: Callable[[Transaction, str, Outgoing, str], None] | None = None,
     ) -> None:
+        """Take what it stands between; `refused` is told, in a transaction, of a message the bus will never take."""
+        self._refused = refused
         self._database = database
         self._outbox = outbox
         self._carrier = carrier
@@ -130,7 +134,7 @@ class Relay:
             self._outbox.give_back(tx, messages, self._clock.now() + pause)
 
     def _put_aside(self, unsent: Unsent, error: MessageTooLarge) -> None:
-        """What the namespace's tier does not take lies where operators see it; the job it is times out."""
+        """What the namespace's tier does not take lies where operators see it."""
         message = unsent.message
         log.error("the message %s of %s is too large and was put aside: %s", message.message_id, unsent.topic, error)
         with self._database.transaction() as tx:
@@ -146,3 +150,5 @@ class Relay:
                 now=self._clock.now(),
             )
             self._outbox.sent(tx, [unsent])
+            if self._refused is not None:
+                self._refused(tx, unsent.topic, message, str(error))

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from matoolkit.bus import Names, Topology
+from matoolkit.bus import Names, Outgoing, Topology
 from matoolkit.bus.outbox import Outbox
 from matoolkit.bus.relay import Relay
 from matoolkit.bus.service_bus import ServiceBusSettings, open_service_bus
 from matoolkit.errors import MatoolkitError
 from matoolkit.hosts.loops import Loop
+from matoolkit.messages import UnreadableMessage, WorkerError, WorkerResult, decode_job, encode
 from matoolkit.settings import Secret, optional
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from matoolkit.bus.service_bus.bus import ServiceBus
     from matoolkit.clock import Clock
     from matoolkit.hosts.loops import Loops
-    from matoolkit.store.database import Database
+    from matoolkit.store.database import Database, Transaction
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +86,7 @@ class RelayedBus:
     ) -> None:
         outbox = Outbox(clock)
         self.bus = address.open(clock, names, worker_ids, outbox)
-        self.relay = Relay(database, outbox, self.bus, clock)
+        self.relay = Relay(database, outbox, self.bus, clock, refused=RefusedJobs(outbox, names))
 
     def start(self, loops: Loops) -> None:
         """Have the relay at work in a thread of its own."""
@@ -107,3 +108,31 @@ class RelayedBus:
     def close(self) -> None:
         """Give back what is locked, and close every link."""
         self.bus.disconnect()
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedJobs:
+    """Answers jobs that Service Bus does not take: their steps hear of it at once, and not when their time is up."""
+
+    outbox: Outbox
+    names: Names
+
+    def __call__(self, tx: Transaction, topic: str, message: Outgoing, why: str) -> None:
+        """Publish a failure in place of a job; nothing is to be said for anything else."""
+        if topic != self.names.jobs:
+            return
+        try:
+            job = decode_job(message.body)
+        except UnreadableMessage:
+            return
+        result = WorkerResult(
+            job_id=job.job_id,
+            batch_id=job.batch_id,
+            worker_id=job.worker_id,
+            function_name=job.function_name,
+            status="failure",
+            error=WorkerError(message=f"the job could not be sent: {why}", type="JobTooLarge"),
+            correlation_data=job.correlation_data,
+        )
+        properties = {"JobId": job.job_id, "Status": result.status}
+        self.outbox.publish(tx, self.names.results, [Outgoing(encode(result), properties)])

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from matoolkit.bus import LockLost
+from matoolkit.bus.errors import MessageTooLarge
 from matoolkit.worker.running import RESULTS
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ log = logging.getLogger(__name__)
 
 UNREADABLE = "UnreadableJob"
 NO_RESULT = "NoResult"
+RESULT_TOO_LARGE = "ResultTooLarge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,16 @@ class Parcel:
         """Both in one."""
         return Parcel(self.answered + later.answered, self.dead + later.dead, self.given_back + later.given_back)
 
+    def without_largest(self, why: str) -> Parcel:
+        """What is left when the bus does not take the largest answer: its job is set aside, so that its step fails."""
+        message, answer = max(self.answered, key=lambda each: len(each[1].body))
+        log.error("the result of %s cannot be sent: %s", message.message_id, why)
+        return Parcel(
+            [each for each in self.answered if each[1] is not answer],
+            [*self.dead, DeadJob(message, RESULT_TOO_LARGE, why)],
+            self.given_back,
+        )
+
     def without(self, lost: Collection[Received]) -> Parcel:
         """What is left when these can no longer be settled."""
         gone = {each.sequence for each in lost}
@@ -85,6 +97,10 @@ class Post:
                 # Whoever has them now runs them again, and what they answer counts.
                 log.warning("%s; nothing is reported of it here", lost)
                 parcel = parcel.without(lost.lost)
+            except MessageTooLarge as error:
+                if not parcel.answered:
+                    raise
+                parcel = parcel.without_largest(str(error))
 
     def _exchange(self, parcel: Parcel, limit: int) -> list[Received]:
         with self._bus.transaction() as tx:

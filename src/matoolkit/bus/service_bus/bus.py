@@ -74,11 +74,12 @@ class ServiceBus:
         unit = Unit()
         try:
             yield unit
+            self._finish(unit)
         except BaseException:
+            # Also when it ends badly: nobody was given what it received.
             for give_back in unit.received:
                 _quietly(give_back)
             raise
-        self._finish(unit)
         unit.committed()
 
     # Topics and subscriptions ------------------------------------------------------------------------------------
