@@ -170,6 +170,19 @@ def test_it_works_on_another_database(
     assert postgres_database.engine.url.password is None or postgres_database.engine.url.password not in process.said
 
 
+def test_a_file_elsewhere_is_held_as_the_folder_is(up: Callable[..., UpProcess], tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'elsewhere.db'}"
+    with up(MATOOLKIT_DATABASE_URL=url).ready():
+        told = refused(tmp_path / "another", MATOOLKIT_DATABASE_URL=url)
+    assert f"works on the database {tmp_path / 'elsewhere.db'}" in told
+
+
+def test_a_database_without_topics_is_refused(tmp_path: Path) -> None:
+    told = refused(tmp_path, MATOOLKIT_DATABASE_URL="mssql+mssqlpython://user:word@server.example/waves")
+    assert "server.example" in told
+    assert "PostgreSQL" in told
+
+
 def test_a_port_that_is_taken_is_named(up: Callable[..., UpProcess]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -205,7 +218,7 @@ def test_a_folder_that_cannot_be_had_is_named(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
 def test_a_folder_that_is_read_only_is_named(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir(mode=0o500)
-    assert "cannot be written to" in refused(tmp_path)
+    assert f"the folder {tmp_path / 'data'} cannot be written to" in refused(tmp_path)
 
 
 def test_a_full_disk_is_told_in_one_line(tmp_path: Path) -> None:

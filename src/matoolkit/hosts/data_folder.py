@@ -7,7 +7,6 @@ that somebody would have to remove.
 from __future__ import annotations
 
 import os
-import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -30,13 +29,11 @@ class FolderInUse(MatoolkitError):
     """Another process works on the data folder."""
 
 
-class DataFolder:
-    """A folder, held until it is let go."""
+class _Held:
+    """A file whose lock is held until it is let go."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        _make(path)
-        self._descriptor = _open(path / _LOCK)
+    def __init__(self, file: Path, what: str, instead: str) -> None:
+        self._descriptor = _open(file)
         try:
             _lock(self._descriptor)
         except OSError:
@@ -44,20 +41,15 @@ class DataFolder:
             os.close(self._descriptor)
             who = f" ({held_by})" if held_by else ""
             raise FolderInUse(
-                f"another `matoolkit up`{who} works on the data folder {path}: stop it first, or choose another folder"
-                " with --data"
+                f"another `matoolkit up`{who} works on {what}: stop it first, or choose {instead}"
             ) from None
 
     def note(self, text: str) -> None:
         """What the next one who comes is told, while this one is here."""
         with suppress(OSError):  # it is only a courtesy
             os.ftruncate(self._descriptor, 0)
-            os.pwrite(self._descriptor, text.encode(), 0)
-
-    @property
-    def is_open_to_others(self) -> bool:
-        """Whether other users of this machine can look into it."""
-        return os.name == "posix" and bool(stat.S_IMODE(self.path.stat().st_mode) & 0o077)
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            os.write(self._descriptor, text.encode())
 
     def close(self) -> None:
         """Let somebody else have it."""
@@ -74,6 +66,21 @@ class DataFolder:
         self.close()
 
 
+class DataFolder(_Held):
+    """The folder."""
+
+    def __init__(self, path: Path) -> None:
+        _make(path)
+        super().__init__(path / _LOCK, f"the data folder {path}", "another folder with --data")
+
+
+class DatabaseFile(_Held):
+    """A database that is a file elsewhere: whoever has another data folder may have been given the same one."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path.with_name(f"{path.name}.lock"), f"the database {path}", "another database")
+
+
 def _make(path: Path) -> None:
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -86,7 +93,7 @@ def _open(file: Path) -> int:
         return os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise FolderUnusable(
-            f"the data folder {file.parent} cannot be written to: {error.strerror}; choose another one with --data"
+            f"the folder {file.parent} cannot be written to: {error.strerror}; choose another one"
         ) from error
 
 

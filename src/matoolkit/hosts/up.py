@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matoolkit.bus import Names
@@ -16,7 +17,7 @@ from matoolkit.bus.embedded import require_topics
 from matoolkit.hosts.all_in_one import AllInOne, Pace
 from matoolkit.hosts.api import ApiServer, log_with_request_ids, server, services, sign_in
 from matoolkit.hosts.api_parts import previews, publish_rules, releases
-from matoolkit.hosts.data_folder import DataFolder
+from matoolkit.hosts.data_folder import DatabaseFile, DataFolder
 from matoolkit.hosts.ending import told_to_end
 from matoolkit.hosts.garbage import keep_what_is_there
 from matoolkit.hosts.hands import begin_simulated_tenant, no_tenant, real_tenant, simulated_tenant
@@ -155,6 +156,8 @@ class Up:
         url = self._configured.database_url
         address = in_file(self._configured.wishes.folder / DATABASE_FILE) if url is None else parsed(url)
         require_topics(address)
+        if url is not None and address.get_backend_name() == "sqlite" and address.database:
+            self._closing.enter_context(DatabaseFile(Path(address.database).absolute()))
         database = open_database(address)
         self._closing.callback(database.close)
         if database.dialect == "sqlite":
