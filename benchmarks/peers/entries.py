@@ -79,14 +79,14 @@ ENTRIES = (
     Entry(
         "pgqueuer",
         Store.POSTGRESQL,
-        f"{_DURABLE_POSTGRESQL}; one process, batches of 10, uvloop, pool of 10 connections",
-        MappingProxyType({"managers": 1, "batch_size": 10, "dequeue_seconds": 0.2, "heartbeat_seconds": DEAD_AFTER}),
+        f"{_DURABLE_POSTGRESQL}; one process, batches of 100, uvloop, pool of 20 connections",
+        MappingProxyType({"managers": 1, "batch_size": 100, "dequeue_seconds": 0.2, "heartbeat_seconds": DEAD_AFTER}),
     ),
     Entry(
         "procrastinate",
         Store.POSTGRESQL,
-        f"{_DURABLE_POSTGRESQL}; one worker, 32 jobs at a time, pool of 10 connections",
-        MappingProxyType({"workers": 1, "concurrency": 32, "connections": 10, "heartbeat_seconds": DEAD_AFTER}),
+        f"{_DURABLE_POSTGRESQL}; 3 workers in one process, 16 jobs at a time each, pool of 20 connections",
+        MappingProxyType({"workers": 3, "concurrency": 16, "connections": 20, "heartbeat_seconds": DEAD_AFTER}),
     ),
     Entry(
         "dbos",

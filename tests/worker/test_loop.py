@@ -124,6 +124,46 @@ def test_a_result_whose_lock_is_lost_is_left_to_who_has_it(workplace: Workplace,
     assert workplace.no_results()
 
 
+class SlowToSay(EmbeddedBus):
+    """Settles jobs, and takes its time to say so."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.settled, self.go_on = threading.Event(), threading.Event()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        with super().transaction() as tx:
+            yield tx
+        if self.settled.is_set():
+            self.go_on.wait(SECONDS)
+
+    def complete(self, tx: Transaction, messages: Any) -> None:
+        super().complete(tx, messages)
+        self.settled.set()
+
+
+def test_a_job_that_is_being_settled_is_not_taken_for_lost(
+    workplace: Workplace, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Locks are renewed beside it, and cannot be for what has just been settled."""
+    bus = SlowToSay(workplace.database)
+    workplace.send(workplace.job())
+    with workplace.working(doing(lambda: None), bus=bus) as working:
+        assert bus.settled.wait(SECONDS)
+        worker = working.host._worker
+        assert worker is not None
+        (message,) = worker.held.to_renew(time.monotonic())
+        worker.lost([message])
+        looked = threading.Event()
+        worker._tell(looked.set)
+        assert looked.wait(SECONDS)
+        bus.go_on.set()
+        assert workplace.result().status == "success"
+    assert "its lock is lost" not in caplog.text
+    bus.close()
+
+
 # Time ----------------------------------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ from benchmarks.peers.engines.looped import Looped
 if TYPE_CHECKING:
     import asyncio
 
-_CONNECTIONS = 10
+_CONNECTIONS = 20
 
 
 class Pgqueuer(Looped):

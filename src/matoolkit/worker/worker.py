@@ -79,6 +79,8 @@ class Worker:
         self._places: set[Run] = set()
         """Runs whose functions have not ended, reported or not."""
         self._parcel = Parcel()
+        self._under_way: set[int] = set()
+        """Messages that are being settled, by sequence."""
         self._turn = asyncio.Event()
         """Something has happened that the loop may have to act on."""
         self._left: Left | None = None
@@ -179,6 +181,7 @@ class Worker:
     async def _exchange(self, limit: int) -> Sequence[Received] | None:
         """Settle what has ended and take what comes next; None when that could not be done."""
         parcel, self._parcel = self._parcel, Parcel()
+        self._under_way = {each.sequence for each in parcel.messages()}
         received: Sequence[Received]
         try:
             received = await self._in_clerk(self._post.exchange, parcel, limit)
@@ -192,6 +195,8 @@ class Worker:
                 log.exception("jobs could not be settled or taken; trying again in %.2f s", pause)
             await asyncio.sleep(pause)
             return None
+        finally:
+            self._under_way = set()
         self.gauge.bus_answered()
         if settled := parcel.messages():
             self.held.discard(settled)
@@ -263,7 +268,11 @@ class Worker:
         self._turn.set()
 
     def _drop(self, messages: Sequence[Received]) -> None:
-        """Somebody else runs these now, or will: what comes of them here is nobody's business."""
+        """Somebody else runs these now, or will: what comes of them here is nobody's business.
+
+        What is being settled cannot be renewed once it has been; whether it was lost before, who settles it will hear.
+        """
+        messages = [each for each in messages if each.sequence not in self._under_way]
         for message in messages:
             run = self.held.find(message)
             if run is not None:
