@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 from matoolkit.api.sign_in import EntraSettings, entra_sign_in
 from matoolkit.cli.main import main
 from matoolkit.cli.sign_in import local
+from matoolkit.cli.sign_in.entra import store_of_the_system
 from matoolkit.clock import SystemClock
 from matoolkit.local_key import make_local_key
 from matoolkit.simulation.tenant import TENANT_ID, Decision, ExposedApi, Person, SimulatedTenant
@@ -243,6 +244,29 @@ def test_another_application_is_another_sign_in(entra: Run, tenant: Directory, m
     good(entra("auth", "login"))
     monkeypatch.setenv("MATOOLKIT_CLIENT_ID", str(uuid4()))
     assert bad(entra("auth", "token")) == "you are not signed in: run `matoolkit auth login`"
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("KeychainPersistence", "the keychain"),
+        ("LibsecretPersistence", "the system's secret service"),
+        ("FilePersistenceWithDataProtection", "a file encrypted for your account"),
+    ],
+)
+def test_a_store_of_the_system_is_used_where_there_is_one(
+    monkeypatch: pytest.MonkeyPatch, kind: str, expected: str
+) -> None:
+    asked: list[bool] = []
+
+    def there(*, allow_unencrypted: bool, **_: str) -> object:
+        asked.append(allow_unencrypted)
+        return type(kind, (), {})()
+
+    monkeypatch.setattr("azure.identity._persistent_cache._get_persistence", there)
+    assert store_of_the_system() == expected
+    # Asked for without leave to fall back, so that what it gives is a store.
+    assert asked == [False]
 
 
 def test_no_token_is_ever_in_what_is_said(entra: Run) -> None:

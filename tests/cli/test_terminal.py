@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import pty
 import struct
@@ -194,6 +195,18 @@ def test_names_that_are_none(run: Run, name: str) -> None:
         assert result.exit_code == 1, result.output
         assert result.stderr.startswith("Error: ")
         assert "\x1b" not in result.stderr
+
+
+def test_letters_that_the_other_end_does_not_have(live: Live, environment: dict[str, str]) -> None:
+    batch = live.batch("größe", "日本")
+    command = [sys.executable, "-m", "matoolkit", "batch", "members", str(batch)]
+    narrow = {**environment, "PYTHONIOENCODING": "ascii"}
+    text = subprocess.run(command, env=narrow, capture_output=True, text=True, check=True).stdout
+    assert r"gr\xf6\xdfe" in text
+    found = subprocess.run(
+        [*command, "--output", "json"], env=narrow, capture_output=True, text=True, check=True
+    ).stdout
+    assert [each["memberKey"] for each in json.loads(found)["members"]] == ["größe", "日本"]
 
 
 def test_a_reader_that_goes_away_is_no_crash(live: Live, environment: dict[str, str]) -> None:

@@ -6,9 +6,11 @@ import io
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,7 +32,6 @@ from tests.cli.test_batch_commands import failing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from tests.api.live import Live
     from tests.cli.conftest import Run
@@ -401,6 +402,16 @@ def test_only_what_is_different_is_told() -> None:
     assert [each["event"] for each in changes(before, after)] == ["phase", "held-removals", "waiting"]
     ended = look("failed", membersByStatus={"failed": 4})
     assert [each["event"] for each in changes(before, ended)] == ["batch", "members"]
+
+
+def test_every_event_is_described() -> None:
+    root = Path(__file__).parents[2]
+    files = (root / "src/matoolkit/cli/watch").glob("*.py")
+    told = {name for file in files for name in re.findall(r'"event": "([a-z-]+)"', file.read_text())}
+    page = (root / "docs/commands.md").read_text()
+    rows = page.partition("| event | with |\n")[2].partition("\n\n")[0].splitlines()[1:]
+    assert {name for row in rows for name in re.findall(r"`([a-z-]+)`", row.split("|")[1])} == told
+    assert len(told) >= 9
 
 
 def test_pace_is_of_the_last_minute() -> None:

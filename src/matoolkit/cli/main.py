@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -133,3 +135,6 @@ def main() -> None:
 
     Exit codes: 0 done, 1 failed (the reason is on standard error), 2 called the wrong way.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # What a terminal or a pipe has no letters for is spelt out; nobody's name ends a command halfway.
+        sys.stdout.reconfigure(errors="backslashreplace")

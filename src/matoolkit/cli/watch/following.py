@@ -121,4 +121,5 @@ class Following:
         self.teller.change({"at": self.clock.now().isoformat().replace("+00:00", "Z"), **change}, self.clock.now())
 
     def _draw(self) -> None:
-        self.teller.draw(self._look, self._pace.per_minute, self.clock.now())
+        # How fast it was says nothing about a server that cannot be asked.
+        self.teller.draw(self._look, None if self._away else self._pace.per_minute, self.clock.now())
