@@ -168,3 +168,24 @@ def test_who_does_not_lead_asks_nobody(house: House, sqlite_database: Database) 
     second.beat()
     second.work()
     assert all(tap.times == 0 for tap in house.taps.values())
+
+
+def test_called_by_a_timer_a_tick_is_seen_to_its_end(house: House) -> None:
+    house.taps["SQL_SLOW"].open.set()
+    house.clock.advance(minutes=5)
+    house.ticking.once(lambda: None)
+    assert len(house.rows(batches)) == 2
+    asked = [tap.times for tap in house.taps.values()]
+    house.ticking.once(lambda: None)
+    assert [tap.times for tap in house.taps.values()] == asked, "no tick is due yet"
+
+
+def test_called_by_a_timer_a_hung_source_holds_the_call_for_its_time_and_no_longer(sqlite_database: Database) -> None:
+    house, between = House(sqlite_database, patience_seconds=0.5), []
+    house.clock.advance(minutes=5)
+    house.ticking.once(lambda: between.append(len(house.rows(batches))))
+    assert between[-1] == 1, "what the other source said was applied"
+    assert len(between) > 3, "what is published meanwhile is sent meanwhile"
+    house.ticking.once(lambda: None)
+    assert "no answer after 0.5 seconds" in (house.error("slow") or "")
+    house.taps["SQL_SLOW"].open.set()

@@ -52,3 +52,9 @@ def test_development_uses_the_versions_that_run() -> None:
     dev = locked("dev.txt")
     for lock in ("base.txt", "azure.txt", "all.txt"):
         assert locked(lock).items() <= dev.items(), lock
+
+
+def test_without_extras_nothing_of_azure_is_installed_but_sign_in() -> None:
+    of_azure = {name for name in locked("base.txt") if name.startswith(("azure", "msal", "msrest"))}
+    assert of_azure == {"azure-core", "azure-identity", "msal", "msal-extensions"}
+    assert {"azure-functions", "azure-keyvault-secrets", "azure-servicebus"} <= set(locked("azure.txt"))
