@@ -152,6 +152,16 @@ resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   }
 }
 
+resource insights 'Microsoft.Insights/components@2020-02-02' = {
+  name: '${prefix}-${workerId}-insights'
+  location: location
+  kind: 'web'
+  properties: {
+    Application_Type: 'web'
+    WorkspaceResourceId: workspace.id
+  }
+}
+
 resource app 'Microsoft.App/containerApps@2026-01-01' = {
   name: '${prefix}-${workerId}'
   location: location
@@ -233,6 +243,14 @@ resource app 'Microsoft.App/containerApps@2026-01-01' = {
             {
               name: 'AZURE_CLIENT_ID'
               value: identity.properties.clientId
+            }
+            {
+              name: 'APPLICATIONINSIGHTS_CONNECTION_STRING'
+              value: insights.properties.ConnectionString
+            }
+            {
+              name: 'MATOOLKIT_LOG_FORMAT'
+              value: 'json'
             }
           ]
           probes: [

@@ -33,6 +33,9 @@ param workerIds array
 @description('Settings of data sources that are secrets of the vault: setting name to secret name.')
 param sourceSecrets object = {}
 
+@description('Ids of the action groups that are told of alerts. None: they stand in the portal only.')
+param actionGroupIds array = []
+
 @description('Address ranges from which the apps are deployed. None: they cannot be.')
 param allowedAddresses array = []
 
@@ -256,6 +259,16 @@ module orchestrator '../../modules/function-app.bicep' = {
     secretSettings: {
       Orchestrator__SqlConnectionString: 'orchestrator-sql-connection-string'
     }
+  }
+}
+
+module alerts '../../modules/alerts.bicep' = {
+  name: '${prefix}-alerts'
+  params: {
+    prefix: prefix
+    location: location
+    workspaceId: workspace.id
+    actionGroupIds: actionGroupIds
   }
 }
 
