@@ -66,6 +66,16 @@ def test_roles_are_those_of_the_documentation_and_no_more() -> None:
     assert sorted(every_assignment()) == sorted(described)
 
 
+def test_an_assignment_is_named_after_the_role_it_gives() -> None:
+    # Two of the same name are one, so a name that says another role would take that one's place.
+    for path in (APP, WORKER):
+        for each in resources(path, ASSIGNMENT).values():
+            named = str(body(each)["name"])
+            given = str(body(each)["properties"]["roleDefinitionId"])
+            for role in ROLES:
+                assert (f"'{role}'" in named or f".{role}" in named) == (f"'{role}'" in given or f".{role}" in given)
+
+
 def test_no_other_template_assigns_a_role() -> None:
     assert {path for path in FILES if resources(path, ASSIGNMENT)} == {APP, WORKER}
     assert {path for path in FILES if ASSIGNMENT in (INFRA / path).read_text()} == {APP, WORKER}
