@@ -22,9 +22,13 @@ COPY --from=build /opt/matoolkit /opt/matoolkit
 ENV PATH="/opt/matoolkit/bin:${PATH}" \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
+    HEALTH_CHECK_PORT=8081 \
     MATOOLKIT_DATA=/data
 WORKDIR /srv/matoolkit
 USER 10001:10001
 VOLUME /data
+# Scheduler, orchestrator and worker tell how they are at a port of their own; the API and `up` where they listen.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 \
+    CMD ["python", "-m", "matoolkit.hosts.probe"]
 ENTRYPOINT ["python", "-m", "matoolkit"]
 CMD ["--help"]

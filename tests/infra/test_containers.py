@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import urllib.request
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
@@ -11,6 +12,7 @@ from threading import Thread
 import pytest
 
 from matoolkit.cli.main import SUBCOMMANDS
+from matoolkit.hosts import probe
 from tests.infra.templates import ROOT
 
 FILES = {
@@ -69,11 +71,8 @@ def test_the_other_image_takes_any_command() -> None:
     assert json.loads(instructions("matoolkit.Dockerfile", "ENTRYPOINT")[0]) == ["python", "-m", "matoolkit"]
 
 
-@pytest.mark.parametrize(("status", "healthy"), [(200, True), (503, False)])
-def test_the_health_check_asks_the_worker(status: int, healthy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    class Worker(BaseHTTPRequestHandler):
+def answering(status: int, asked: list[str]) -> HTTPServer:
+    class Part(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             asked.append(self.path)
             self.send_response(status)
@@ -82,18 +81,48 @@ def test_the_health_check_asks_the_worker(status: int, healthy: bool, monkeypatc
         def log_message(self, *arguments: object) -> None:
             pass
 
+    return HTTPServer(("127.0.0.1", 0), Part)
+
+
+def free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return str(found.getsockname()[1])
+
+
+@pytest.mark.parametrize(("status", "healthy"), [(200, True), (503, False)])
+def test_the_health_check_asks_the_worker(status: int, healthy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
     (check,) = re.findall(r"HEALTHCHECK .*?CMD (.*)$", FILES["worker.Dockerfile"], re.MULTILINE)
     command = json.loads(check)
     assert command[:2] == ["python", "-c"]
-    with HTTPServer(("127.0.0.1", 0), Worker) as server:
+    with answering(status, asked) as server:
         monkeypatch.setenv("HEALTH_CHECK_PORT", str(server.server_port))
-        answering = Thread(target=server.handle_request)
-        answering.start()
+        thread = Thread(target=server.handle_request)
+        thread.start()
         if healthy:
             exec(command[2])  # noqa: S102 - the line of the image, without the cost of another process
         else:
             with pytest.raises(urllib.request.HTTPError) as caught:
                 exec(command[2])  # noqa: S102 - the same
             caught.value.close()
-        answering.join(timeout=5)
+        thread.join(timeout=5)
     assert asked == ["/health"]
+
+
+@pytest.mark.parametrize(("status", "healthy"), [(200, True), (503, False)])
+@pytest.mark.parametrize(("setting", "path"), [("HEALTH_CHECK_PORT", "/health"), ("AdminApi__Port", "/api/health")])
+def test_the_other_image_s_asks_whichever_part_runs(setting: str, path: str, status: int, healthy: bool) -> None:
+    (check,) = re.findall(r"HEALTHCHECK .*?CMD (.*)$", FILES["matoolkit.Dockerfile"], re.MULTILINE)
+    assert json.loads(check) == ["python", "-m", probe.__name__]
+    asked: list[str] = []
+    with answering(status, asked) as server:
+        thread = Thread(target=server.handle_request)
+        thread.start()
+        settings = {"HEALTH_CHECK_PORT": free_port(), "AdminApi__Port": free_port(), setting: str(server.server_port)}
+        assert probe.is_well(settings) == healthy
+        thread.join(timeout=5)
+    assert asked == [path]
+
+
+def test_a_part_that_listens_nowhere_is_not_well() -> None:
+    assert not probe.is_well({"HEALTH_CHECK_PORT": free_port(), "AdminApi__Port": free_port()})
