@@ -99,6 +99,32 @@ def test_members_are_listed_as_they_were_added_with_filters(live: Live) -> None:
     assert live.get(f"/api/batches/{batch}")["batch"]["memberCount"] == 23
 
 
+def test_one_member_is_found_by_key_or_by_id(live: Live) -> None:
+    batch, other = live.batch("anna", "12", "ben"), live.batch("carl")
+    path = f"/api/batches/{batch}/members"
+    everybody = {each["memberKey"]: each for each in live.get(path)["members"]}
+
+    def found(**query: Any) -> list[str]:
+        page = live.get(path, params=query)
+        assert (page["total"], page["nextCursor"]) == (len(page["members"]), None)
+        return [each["memberKey"] for each in page["members"]]
+
+    assert found(member="ben") == found(member="BEN") == found(member=everybody["ben"]["id"]) == ["ben"]
+    assert found(member="12") == ["12"]
+    assert found(member="ben", status="active") == ["ben"]
+    assert found(member="ben", status="removed") == []
+    assert found(member="nobody") == found(member=10**30) == found(member="") == []
+    of_the_other = live.get(f"/api/batches/{other}/members")["members"][0]["id"]
+    assert found(member=of_the_other) == []
+    assert live.get(path, params={"member": "ben", "offset": 1})["members"] == []
+    cursor = live.get(path, params={"limit": 2})["nextCursor"]
+    assert [each["memberKey"] for each in live.get(path, params={"member": "ben", "cursor": cursor})["members"]] == [
+        "ben"
+    ]
+    assert live.get(path, params={"member": "anna", "cursor": cursor})["members"] == []
+    assert "NUL" in live.error("GET", f"{path}?member=%00", 400)
+
+
 def test_steps_are_listed_as_they_were_written_with_filters(live: Live) -> None:
     live.function = answering({"Do-tidy": FAILURE})
     batch = live.batch(*KEYS[:4])

@@ -240,6 +240,16 @@ def test_half_a_configuration_is_told(entra: Run, monkeypatch: pytest.MonkeyPatc
     )
 
 
+def test_whoever_means_the_server_of_this_machine_is_told_how(
+    entra: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_local_key(tmp_path / "data")
+    monkeypatch.setenv("MATOOLKIT_DATA", str(tmp_path / "data"))
+    said = bad(entra("batch", "list"))
+    assert said.startswith("you are not signed in: run `matoolkit auth login`. If you mean the server")
+    assert "neither tenant-id nor client-id is set" in said
+
+
 def test_another_application_is_another_sign_in(entra: Run, tenant: Directory, monkeypatch: pytest.MonkeyPatch) -> None:
     good(entra("auth", "login"))
     monkeypatch.setenv("MATOOLKIT_CLIENT_ID", str(uuid4()))

@@ -259,6 +259,32 @@ def test_ids_that_are_none(run: Run, given: str) -> None:
     assert bad(run("batch", "get", "--", given), 2)
 
 
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [
+        ("batch list --limit 3", "/api/batches?limit=3"),
+        ("batch get {batch}", "/api/batches/{batch}"),
+        ("batch members {batch} --limit 2", "/api/batches/{batch}/members?limit=2"),
+        ("batch phases {batch}", "/api/batches/{batch}/phases?counts=true"),
+        ("batch steps {batch} --member anna", "/api/batches/{batch}/steps?member=anna"),
+        ("batch failures {batch}", "/api/batches/{batch}/failures"),
+        ("find anna --limit 3", "/api/members?key=anna&limit=3"),
+        ("runbook list --limit 4", "/api/runbooks?limit=4"),
+        ("runbook get {name}", "/api/runbooks/{name}"),
+        ("runbook get {name} --version 1", "/api/runbooks/{name}/versions/1"),
+        ("runbook versions {name}", "/api/runbooks/{name}/versions"),
+        ("automation status {name}", "/api/runbooks/{name}/automation"),
+        ("dead-letter list", "/api/dead-letters"),
+        ("audit --batch {batch} --limit 1", "/api/audit?batchId={batch}&limit=1"),
+        ("status", "/api/status"),
+    ],
+)
+def test_json_is_what_the_api_says(run: Run, live: Live, batch: int, command: str, path: str) -> None:
+    name = live.get(f"/api/batches/{batch}")["batch"]["runbookName"]
+    arguments = command.format(batch=batch, name=name).split()
+    assert good_json(run(*arguments, "--output", "json")) == live.get(path.format(batch=batch, name=name))
+
+
 def test_text_is_not_json_and_json_is_nothing_else(run: Run, batch: int) -> None:
     for command in (["get", batch], ["list"], ["members", batch], ["phases", batch], ["steps", batch]):
         result = run("batch", *command, "--output", "json")

@@ -11,6 +11,7 @@ from matoolkit.cli.client.connection import is_loopback
 from matoolkit.cli.sign_in.entra import EntraSignIn
 from matoolkit.cli.sign_in.errors import NoSignIn
 from matoolkit.cli.sign_in.local import LocalSignIn
+from matoolkit.local_key import FILE_NAME
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +40,13 @@ def chosen(configuration: Configuration, data_folder: Path, home: Path, clock: C
             f"{url} is not on this machine, and without TLS a token would travel where others can read it: use https"
         )
     if configuration.uses_entra:
-        return entra(configuration, home, clock)
+        found = entra(configuration, home, clock)
+        if is_loopback(url) and (data_folder / FILE_NAME).exists():
+            found.hint = (
+                f". If you mean the server that is signed in to with the key in {data_folder}: that is done when "
+                "neither tenant-id nor client-id is set; `matoolkit config show` says what sets them"
+            )
+        return found
     if not is_loopback(url):
         raise NoSignIn(
             f"it is not said how to sign in to {url}: run `matoolkit config set tenant-id …` and "

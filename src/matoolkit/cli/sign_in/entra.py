@@ -43,6 +43,8 @@ class EntraSignIn:
     """Where it is remembered who signed in."""
     clock: Clock
     advice: str = ADVICE
+    hint: str = ""
+    """What else may be meant when nobody is signed in."""
     _token: str = field(default="", repr=False)
     _until: float = 0.0
 
@@ -87,7 +89,7 @@ class EntraSignIn:
 
         record = self.record()
         if record is None:
-            raise NotSignedIn("you are not signed in: run `matoolkit auth login`")
+            raise NotSignedIn(f"you are not signed in: run `matoolkit auth login`{self.hint}")
         try:
             with _quietly(), self._credential(record, None) as credential:
                 found = credential.get_token(self.scope)
