@@ -51,6 +51,19 @@ TOPOLOGY = Topology(
 RESULTS = TOPOLOGY.subscriptions[1].subscription
 
 
+def settings(*parts: str, bus: str = "Endpoint=sb://x", database: str = "postgresql://x/y") -> dict[str, str]:
+    return {
+        "MATOOLKIT_PARTS": ",".join(parts),
+        "MATOOLKIT_DATABASE_URL": database,
+        "SERVICE_BUS_CONNECTION_STRING": bus,
+        "ServiceBusConnection": bus,
+        "Orchestrator__WorkerIds": ",".join(outcomes.WORKERS),
+        "Scheduler__PollTick": "1s",
+        "AzureAd__TenantId": entra.TENANT,
+        "AzureAd__ClientId": entra.CLIENT,
+    }
+
+
 @dataclass
 class Place:
     """A database, a namespace, and the settings that lead there."""
@@ -61,22 +74,13 @@ class Place:
     hosts: list[tuple[FunctionsHost, Functions]]
 
     def settings(self, *parts: str, **more: str) -> dict[str, str]:
-        return {
-            "MATOOLKIT_PARTS": ",".join(parts),
-            "MATOOLKIT_DATABASE_URL": self.database.engine.url.render_as_string(hide_password=False),
-            "SERVICE_BUS_CONNECTION_STRING": self.namespace.connection_string,
-            "ServiceBusConnection": self.namespace.connection_string,
-            "Orchestrator__WorkerIds": ",".join(outcomes.WORKERS),
-            "Scheduler__PollTick": "1s",
-            "AzureAd__TenantId": entra.TENANT,
-            "AzureAd__ClientId": entra.CLIENT,
-            **more,
-        }
+        url = self.database.engine.url.render_as_string(hide_password=False)
+        return settings(*parts, bus=self.namespace.connection_string, database=url) | more
 
     def start(self, *parts: str, **more: str) -> FunctionsHost:
-        settings = self.settings(*parts, **more)
-        functions = Functions(settings)
-        self.hosts.append((FunctionsHost(functions.app, settings, timer_scale=0.1), functions))
+        told = self.settings(*parts, **more)
+        functions = Functions(told)
+        self.hosts.append((FunctionsHost(functions.app, told, timer_scale=0.1), functions))
         return self.hosts[-1][0]
 
     def stop(self) -> None:
@@ -205,22 +209,22 @@ def test_a_message_that_processes_may_die_of_keeps_no_neighbour_from_being_handl
 # Settings ------------------------------------------------------------------------------------------------------------
 
 
-def test_which_parts_an_app_is_has_to_be_said(place: Place) -> None:
+def test_which_parts_an_app_is_has_to_be_said() -> None:
     with pytest.raises(BadSettings, match="MATOOLKIT_PARTS is missing: which of scheduler, orchestrator, admin-api"):
-        Functions(place.settings())
+        Functions(settings())
     with pytest.raises(BadSettings, match="MATOOLKIT_PARTS must be one or several of"):
-        Functions(place.settings("scheduler", "janitor"))
+        Functions(settings("scheduler", "janitor"))
 
 
 @pytest.mark.parametrize("part", ["scheduler", "orchestrator", "admin-api"])
-def test_without_service_bus_nothing_would_ever_be_called(place: Place, part: str) -> None:
+def test_without_service_bus_nothing_would_ever_be_called(part: str) -> None:
     with pytest.raises(NoServiceBus, match="__ServiceBusNamespace"):
-        Functions({**place.settings(part), "SERVICE_BUS_CONNECTION_STRING": ""})
+        Functions({**settings(part), "SERVICE_BUS_CONNECTION_STRING": ""})
 
 
-def test_the_api_has_entra_s_sign_in_or_none(place: Place) -> None:
+def test_the_api_has_entra_s_sign_in_or_none() -> None:
     with pytest.raises(BadSettings, match="AzureAd__TenantId and AzureAd__ClientId are missing"):
-        Functions({**place.settings("admin-api"), "AzureAd__TenantId": "", "AzureAd__ClientId": ""})
+        Functions({**settings("admin-api"), "AzureAd__TenantId": "", "AzureAd__ClientId": ""})
 
 
 @pytest.mark.parametrize(
@@ -238,8 +242,8 @@ def test_schedules_that_would_not_be_even(seconds: int) -> None:
         every(timedelta(seconds=seconds), "X")
 
 
-def test_each_part_has_its_functions(place: Place) -> None:
-    functions = Functions(place.settings("scheduler", "orchestrator", "admin-api"))
+def test_each_part_has_its_functions() -> None:
+    functions = Functions(settings("scheduler", "orchestrator", "admin-api"))
     named: dict[str, Any] = {}
     for each in functions.app.get_functions():
         (named[str(each.get_function_name())], *_) = json.loads(each.get_function_json())["bindings"]
