@@ -64,6 +64,15 @@ def test_the_listed_summary_is_the_first_sentence_of_the_help(name: str) -> None
     assert command.get_short_help_str(limit=200) == SUBCOMMANDS[name].summary
 
 
+@pytest.mark.parametrize(
+    "name", ["batch", "runbook", "auth", "config", "automation", "query", "template", "dead-letter"]
+)
+def test_help_of_a_group_cuts_no_sentence(name: str) -> None:
+    result = run(name, "--help")
+    assert result.exit_code == 0
+    assert "..." not in result.output.partition("Commands:")[2]
+
+
 def test_an_error_of_ours_is_one_line_and_exit_code_1() -> None:
     result = run_failing("failing", "The server at 10.0.0.1 cannot be reached.")
     assert (result.exit_code, result.stderr) == (1, "Error: The server at 10.0.0.1 cannot be reached.\n")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from matoolkit.cli.asking import api_url_option
+from matoolkit.cli.groups import Group
 from matoolkit.cli.options import echo_json, output_option
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from matoolkit.cli.sign_in.local import LocalSignIn
 
 
-@click.group()
+@click.group(cls=Group)
 def auth() -> None:
     """Sign in and out, and see who is."""
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from matoolkit.cli.asking import api_client, asks
+from matoolkit.cli.groups import Group
 from matoolkit.cli.options import echo_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@click.group()
+@click.group(cls=Group)
 def automation() -> None:
     """Say whether runbooks make batches by themselves."""
 

@@ -8,10 +8,11 @@ import click
 
 from matoolkit.cli.asking import api_url_option
 from matoolkit.cli.configuration import KEYS, SETTINGS, config_file, read_configuration, set_value
+from matoolkit.cli.groups import Group
 from matoolkit.cli.options import echo_json, output_option
 
 
-@click.group()
+@click.group(cls=Group)
 def config() -> None:
     """See and change where the admin API is and how to sign in."""
 

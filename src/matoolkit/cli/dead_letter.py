@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from matoolkit.cli.asking import api_client, asks
+from matoolkit.cli.groups import Group
 from matoolkit.cli.options import echo_json
 from matoolkit.cli.showing.lists import paged, show_list
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from matoolkit.cli.showing.lists import Page
 
 
-@click.group("dead-letter")
+@click.group("dead-letter", cls=Group)
 def dead_letter() -> None:
     """Look after messages that could not be handled."""
 

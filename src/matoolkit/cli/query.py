@@ -9,13 +9,14 @@ import click
 
 from matoolkit.cli.asking import api_client, asks
 from matoolkit.cli.files import warn
+from matoolkit.cli.groups import Group
 from matoolkit.cli.options import echo_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@click.group()
+@click.group(cls=Group)
 def query() -> None:
     """Look at what runbooks' queries find."""
 

@@ -9,10 +9,11 @@ import click
 
 from matoolkit.cli.asking import api_client, asks
 from matoolkit.cli.files import write_new
+from matoolkit.cli.groups import Group
 from matoolkit.cli.options import echo_json
 
 
-@click.group()
+@click.group(cls=Group)
 def template() -> None:
     """Get CSV templates for manual batches."""
 

@@ -9,6 +9,7 @@ from matoolkit.cli.batch.closely import failures, member
 from matoolkit.cli.batch.looking import get, list_batches, phases, steps
 from matoolkit.cli.batch.people import add_members, create, members, remove_member
 from matoolkit.cli.batch.watching import watch
+from matoolkit.cli.groups import Group
 
 
 @click.group(
@@ -27,7 +28,8 @@ from matoolkit.cli.batch.watching import watch
         phases,
         steps,
         release_removals,
-    ]
+    ],
+    cls=Group,
 )
 def batch() -> None:
     """Look at batches, make them by hand, take them on, end them."""
