@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -53,6 +55,16 @@ def tell(telemetry: Any) -> None:
 @pytest.mark.parametrize("environment", [{}, {AZURE_MONITOR: " ", OTLP: ""}])
 def test_nobody_is_told_without_a_word_of_it(environment: dict[str, str]) -> None:
     assert begun(environment) is SILENT
+
+
+def test_only_two_modules_know_opentelemetry() -> None:
+    source = Path(__file__).parents[2] / "src/matoolkit"
+    known = [
+        file.relative_to(source).as_posix()
+        for file in source.rglob("*.py")
+        if re.search(r"^\s*(?:from|import) (?:opentelemetry|azure\.monitor)", file.read_text(), re.MULTILINE)
+    ]
+    assert sorted(known) == ["telemetry/exporting.py", "telemetry/open_telemetry.py"]
 
 
 def test_opentelemetry_is_not_loaded_by_a_process_that_tells_nobody() -> None:

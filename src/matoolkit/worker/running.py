@@ -105,25 +105,13 @@ class Runner:
 
     async def run(self, run: Run) -> None:
         """Run the job of `run` and leave the result there, if there is to be one."""
-        subject.set(run)
-        if not self._telemetry.is_on:
-            await self._run(run)
-            return
-        job = run.job
-        cause = None if job.traceparent is UNSET else job.traceparent
-        run.span = self._telemetry.span(f"run {self._known(job.function_name)}", cause, run.log_fields())
-        run.span.enter()
-        try:
-            await self._run(run)
-        finally:
-            if run.span is not None:
-                run.span.end(error="not reported by this worker")
-
-    async def _run(self, run: Run) -> None:
         if run.ending is not None:
             if run.ending is Ending.TIMED_OUT:
                 self.refuse(run, timed_out(run))
             return
+        about = subject.set(run)
+        if self._telemetry.is_on:
+            self._show(run)
         secrets = Secrets()
         try:
             result_type, value = await self._outcome(run, secrets)
@@ -133,6 +121,18 @@ class Runner:
             self._ended_early(run, error, secrets)
         else:
             self._answer(run, secrets, result_type=result_type, value=value)
+        finally:
+            # A run knows its task, and the task what it is about: left like that, only the collector would find them.
+            subject.reset(about)
+            if run.span is not None:
+                run.span.end(error="not reported by this worker")
+
+    def _show(self, run: Run) -> None:
+        """Begin the job's span, in the trace of whoever sent it."""
+        job = run.job
+        cause = None if job.traceparent is UNSET else job.traceparent
+        run.span = self._telemetry.span(f"run {self._known(job.function_name)}", cause, run.log_fields())
+        run.span.enter()
 
     def _ended_early(self, run: Run, error: BaseException, secrets: Secrets) -> None:
         """Without a return: by itself, or because it was to end; then what it raised is only how it did so."""
