@@ -64,7 +64,7 @@ bench: $(INSTALLED) ## Measure speed and memory
 bench-peers: $(INSTALLED) ## Measure the product side by side with its peers, and write docs/benchmarks.* (RESUME=1: go on)
 	$(BIN)/python -m benchmarks.peers $(if $(RESUME),--resume)
 
-soak: $(INSTALLED) ## Simulate many seeded histories full of faults (SEEDS=20000), and crash PostgreSQL under load
+soak: $(INSTALLED) ## Simulate many seeded histories full of faults (SEEDS=20000), crash PostgreSQL under load, kill matoolkit up
 	$(BIN)/matoolkit simulate --seeds $(SEEDS)
 	$(BIN)/python -m pytest -m soak -rP
 

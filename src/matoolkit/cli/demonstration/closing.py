@@ -32,8 +32,8 @@ def report(ended: Ended, on: Console) -> None:
     on.print(Text(f"The wave ended after {ended.seconds:.1f} seconds.", "bold"))
     on.print(_states(ended))
     on.print(
-        f"{ended.steps:,} steps, tried again {ended.retries:,} times, asked about {ended.polls:,} times;"
-        f" the tenant said {ended.throttled:,} times that these were too many requests."
+        f"{ended.steps:,} steps; tried again: {ended.retries:,}; asked whether they are complete: {ended.polls:,};"
+        f" requests that were too many for the tenant: {ended.throttled:,}."
     )
     for line in _failures(ended):
         on.print(line)
