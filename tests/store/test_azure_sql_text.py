@@ -156,3 +156,34 @@ def test_filtered_indexes_say_what_azure_sql_lets_them_say() -> None:
 def test_tables_of_which_many_rows_are_changed_at_once_are_never_locked_as_a_whole() -> None:
     for table in ("batch_members", "step_executions", outbox.name):
         assert f"ALTER TABLE {table} SET (LOCK_ESCALATION = DISABLE)" in SCHEMA
+
+
+@every_statement
+def test_it_does_nothing_that_only_shows_when_it_runs(text: str) -> None:
+    """What the parser lets through and the server refuses."""
+    (statement,) = parsed(text)
+    for group in statement.find_all(exp.Group):
+        # Each place of a parameter is another one to the server, so what is selected would not be what is grouped by.
+        assert not list(group.find_all(exp.Placeholder))
+    for order in statement.find_all(exp.Order):
+        columns = [each.this.sql() for each in order.expressions]
+        assert len(columns) == len(set(columns)), "a column may stand in an order once"
+    if isinstance(statement, exp.Update):
+        changed = [each.this.name for each in statement.expressions]
+        assert len(changed) == len(set(changed)), "a column may be set once"
+        assert "id" not in changed
+    if isinstance(statement, exp.Insert) and isinstance(statement.this, exp.Schema):
+        columns = [each.name for each in statement.this.expressions]
+        assert "id" not in columns, "the server gives the ids"
+        assert len(columns) == len(set(columns))
+    for query in statement.find_all(exp.Subquery):
+        selected = query.find(exp.Select) if query.alias else None
+        names = [] if selected is None else [each.alias_or_name for each in selected.expressions]
+        assert len(names) == len(set(names)), "a derived table has each name once"
+
+
+def test_what_the_rules_look_at_is_there() -> None:
+    found = [each for text in STATEMENTS.values() for each in parsed(text)]
+    assert sum(isinstance(each, exp.Update) and bool(each.expressions) for each in found) > 30
+    assert sum(isinstance(each, exp.Insert) and isinstance(each.this, exp.Schema) for each in found) > 5
+    assert sum(len(list(each.find_all(exp.Group))) for each in found) > 4

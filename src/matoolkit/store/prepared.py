@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Boolean, exc
+from sqlalchemy.types import NullType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -62,18 +63,19 @@ class Prepared:
     """One statement, for one kind of database."""
 
     def __init__(self, statement: Executable, dialect: Dialect) -> None:
-        compiled: Any = statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})  # type: ignore[attr-defined]
+        compiled, self._sql, self._order, own = _compiled(statement, dialect)
         self._dialect = dialect
-        self._sql: str = str(compiled)
-        self._order: tuple[str, ...] | None = None if compiled.positiontup is None else tuple(compiled.positiontup)
         processors = {
             name: bind.type.dialect_impl(dialect).bind_processor(dialect) for name, bind in compiled.binds.items()
         }
+        if dialect.name == "mssql":
+            # Microsoft's driver takes truth as it is, and not the numbers that stand for it.
+            processors |= {name: None for name, bind in compiled.binds.items() if isinstance(bind.type, Boolean)}
         self._processors: dict[str, Callable[[Any], Any]] = {
             name: processor for name, processor in processors.items() if processor is not None
         }
         # Values that stand in the statement itself are made fit once; those to be given replace what is here.
-        self._given = self._processed(compiled.construct_params(_check=False))
+        self._given = {**self._processed(compiled.construct_params(_check=False)), **own}
         self._sizes = _sizes(compiled, self._order) if dialect.name == "mssql" and self._order else None
         self._names = frozenset(name for name, bind in compiled.binds.items() if bind.required)
         self._columns = _result_processors(compiled, dialect)
@@ -126,11 +128,25 @@ class Prepared:
         )
 
 
+def _compiled(statement: Any, dialect: Dialect) -> tuple[Any, str, tuple[str, ...] | None, dict[str, Any]]:
+    """The statement, its text, the order of its parameters, and values of those that it got in being written out."""
+    compiled = statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": dialect.name != "mssql"})
+    sql, order, own = str(compiled), compiled.positiontup, {}
+    if dialect.name == "mssql" and (compiled.literal_execute_params or compiled.post_compile_params):
+        # `TOP 1` is something that is written out as well; SQLAlchemy wants all the values for that.
+        needed = {name: None for name, bind in compiled.binds.items() if bind.required}
+        written = compiled.construct_expanded_state(needed)
+        sql, order = written.statement, written.positiontup
+        own = {name: value for name, value in written.parameters.items() if name not in compiled.binds}
+    return compiled, sql, None if order is None else tuple(order), own
+
+
 def _sizes(compiled: Any, order: tuple[str, ...]) -> Sizes:
     """What Microsoft's driver is to be told of the parameters; imported late, for the sake of who never needs it."""
     from matoolkit.store.azure_sql.parameters import Sizes
 
-    return Sizes({name: bind.type for name, bind in compiled.binds.items()}, order)
+    unknown = NullType()
+    return Sizes([compiled.binds[name].type if name in compiled.binds else unknown for name in order])
 
 
 def _result_processors(compiled: Any, dialect: Dialect) -> Callable[[list[Row]], list[Row]] | None:

@@ -13,7 +13,7 @@ import pytest
 import trustme
 from sqlalchemy import insert, text
 
-from matoolkit.store import batches, leases, roster
+from matoolkit.store import audit, batches, creation, leases, roster, runbooks
 from matoolkit.store.arriving import Patience
 from matoolkit.store.database import GuardFailed, Transaction, open_database
 from matoolkit.store.errors import (
@@ -27,6 +27,7 @@ from matoolkit.store.errors import (
 )
 from matoolkit.store.locking import LOCK_BATCHES, lock_batches
 from matoolkit.store.migrate import migrate, require_current
+from matoolkit.store.runbooks import PublishedRunbook
 from matoolkit.store.schema import leases as leases_table
 from matoolkit.store.states import BatchStatus
 from tests.doubles.tds import types
@@ -527,3 +528,40 @@ def _ids() -> Any:
     from matoolkit.store.locking import IDS
 
     return IDS
+
+
+# Plain inserts, which go through SQLAlchemy ---------------------------------------------------------------------------
+
+
+def test_a_batch_gives_its_id(server: AzureSql, database: Database) -> None:
+    server.when("^INSERT INTO batches", Rows([Column("id", types.BIGINT)], [(2**33,)]))
+    runbook = PublishedRunbook(5, "Wave", 1, "name: wave\n", True, "rerun", False, False)
+    with database.transaction() as tx:
+        made = creation.create_batch(tx, runbook, name_folded="wave", start_time=None, now=NOW, is_manual=True)
+    assert made == 2**33
+    (call,) = [call for call in server.double.calls if call.text.startswith("INSERT INTO batches")]
+    assert "OUTPUT inserted.id VALUES" in call.text
+    assert [str(value) for value in call.values[:4]] == ["5", "wave", "None", "detected"]
+
+
+def test_several_phases_are_written_at_once(server: AzureSql, database: Database) -> None:
+    phases: list[dict[str, Any]] = [
+        {"phase_name": name, "offset_minutes": minutes, "due_at": due}
+        for name, minutes, due in (("early", 10, NOW), ("später", 0, None))
+    ]
+    with database.transaction() as tx:
+        creation.add_phases(tx, 7, 1, phases)
+    written = [call.values for call in server.double.calls if call.text.startswith("INSERT INTO phase_executions")]
+    flat = [value for values in written for value in values]
+    assert {"early", "später", NOW.replace(tzinfo=None), "pending"} <= {*filter(None, flat)}
+
+
+def test_a_runbook_is_published_and_its_publishing_noted(server: AzureSql, database: Database) -> None:
+    server.when("coalesce\\(max\\(runbooks.version\\)", *one(3, types.INT))
+    with database.transaction() as tx:
+        assert runbooks.publish(tx, name="Wave", yaml_content="name: wave\n" * 1000, now=NOW, by="Zoë") == 4
+        audit.record(tx, NOW, "Zoë", "runbook.published", "Wave", detail={"version": 4})
+    texts = [each.split()[0] for each in server.texts() if each != "BEGIN"]
+    assert texts == ["SELECT", "UPDATE", "INSERT", "INSERT", "COMMIT"]
+    (call,) = [call for call in server.double.calls if call.text.startswith("INSERT INTO runbooks")]
+    assert "name: wave\n" * 1000 in call.values

@@ -14,7 +14,7 @@ from sqlalchemy import BigInteger, Boolean, Integer, String, Text
 from matoolkit.store.types import UtcDateTime
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from sqlalchemy.types import TypeEngine
 
@@ -40,8 +40,8 @@ _LONGEST = 4000
 class Sizes:
     """What the parameters of one statement are, in their order."""
 
-    def __init__(self, types: Mapping[str, TypeEngine[Any]], order: Sequence[str]) -> None:
-        self._known = [_of_type(types[name]) for name in order]
+    def __init__(self, types: Sequence[TypeEngine[Any]]) -> None:
+        self._known = [_of_type(each) for each in types]
 
     def of(self, values: Sequence[Any]) -> list[Size]:
         """What they are with these values, which tell where the statement does not."""
