@@ -174,7 +174,7 @@ def test_joining_and_leaving(run: Run, batch: int, tmp_path: Path) -> None:
     added = good_json(run("batch", "add-members", batch, "-", "--output", "json", given=csv("fritz")))
     assert (added["addedCount"], added["skippedCount"]) == (1, 0)
     said = bad(run("batch", "remove-member", batch, "dora"))
-    assert said.startswith("1 person, 'dora' (id ")
+    assert said.startswith("This would take 1 person, 'dora' (id ")
     assert said.endswith("give --force to do it all the same. Nothing was done.")
     assert good_json(run("batch", "members", batch, "--status", "removed", "--output", "json"))["total"] == 0
     assert good(run("batch", "remove-member", batch, "dora", "--force")).startswith("'dora' is removed from batch")
@@ -187,7 +187,7 @@ def test_joining_and_leaving(run: Run, batch: int, tmp_path: Path) -> None:
 
 def test_cancelling_says_how_many_are_under_way(run: Run, batch: int) -> None:
     said = bad(run("batch", "cancel", batch))
-    assert "is cancelled for 3 people under way; its members: 3 active. That cannot be undone" in said
+    assert "for 3 people under way (its members: 3 active). That cannot be undone" in said
     assert said.endswith("Nothing was done.")
     assert "Status:    detected\n" in good(run("batch", "get", batch))
     assert good(run("batch", "cancel", batch, "--force")) == f"batch {batch} is cancelled\n"

@@ -92,7 +92,7 @@ def test_held_removals_are_let_go_when_a_person_says_so(run: Run, with_everythin
     status = good(run("status"))
     assert "\nHeld removals:\nBATCH  RUNBOOK" in status
     said = bad(run("batch", "release-removals", batch))
-    assert said.startswith(f"2 people of 3 leave batch {batch}")
+    assert said.startswith(f"This would take 2 people of 3 out of batch {batch} ")
     assert said.endswith("Nothing was done.")
     assert good_json(run("batch", "get", batch, "--output", "json"))["batch"]["heldRemovals"] == 2
     assert good(run("batch", "release-removals", batch, "--force")) == f"Released 2 people from batch {batch}.\n"

@@ -99,7 +99,7 @@ def test_deleting_says_how_many_go_on_and_does_nothing_without_a_yes(run: Run, l
     live.create(name, "anna", "ben")
     live.create(name, "carl")
     said = bad(run("runbook", "delete", name, 1))
-    assert "2 open batches of the runbook, with 3 people, go on" in said
+    assert "2 open batches of the runbook, with 3 people, would go on" in said
     assert "Nothing was done." in said
     assert good_json(run("runbook", "get", name, "--output", "json"))["isActive"] is True
     assert good_json(run("runbook", "delete", name, 1, "--force", "--output", "json"))["version"] == 1

@@ -98,7 +98,7 @@ def test_an_advance_is_asked_for_with_its_phase_and_its_people(live: Live, envir
     batch = live.batch("anna", "ben")
     code, text = on_a_terminal(environment, "batch", "advance", batch, says="n\n")
     assert code == 1
-    assert "phase 'prepare' where there is none, begins for 2 people" in " ".join(text.split())
+    assert "phase 'prepare' where there is none, of batch" in " ".join(text.split())
     assert live.get(f"/api/batches/{batch}")["batch"]["status"] == "detected"
     code, text = on_a_terminal(environment, "batch", "advance", batch, "--force")
     assert (code, "has begun for 2 people" in text) == (0, True)
@@ -111,7 +111,7 @@ def test_a_wave_drawn_in_place(live: Live, environment: dict[str, str]) -> None:
         environment, "batch", "advance", batch, "--auto", "--every", 0.2, says="y\n", meanwhile=live.settle
     )
     assert code == 0
-    assert "2 phases begin, one after another (prepare, move), for 2 people" in " ".join(text.split())
+    assert "2 phases, one after another (prepare, move), of batch" in " ".join(text.split())
     assert "\x1b[1mBatch" in text
     assert "━" in text
     assert f"Batch {batch} is completed: 2 completed." in text

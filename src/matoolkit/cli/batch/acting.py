@@ -36,7 +36,8 @@ def advance(batch_id: int, every: float, api_url: str | None, output: str, *, au
             begun = _next_of(found, to_the_end=auto)
             if begun:
                 active = found["batch"]["membersByStatus"].get("active", 0)
-                confirm(f"Batch {batch_id} ('{found['batch']['runbookName']}'): {begun} for {people(active)}.")
+                of_batch = f"batch {batch_id} ('{found['batch']['runbookName']}')"
+                confirm(f"This would begin {begun} of {of_batch} for {people(active)}.")
         if auto:
             from matoolkit.cli.batch.watching import follow_to_the_end
 
@@ -63,8 +64,8 @@ def cancel(batch_id: int, api_url: str | None, output: str, *, force: bool) -> N
             batch = client.batch(batch_id)["batch"]
             by_status = batch["membersByStatus"]
             confirm(
-                f"Batch {batch_id} ('{batch['runbookName']}', {batch['status']}) is cancelled for "
-                f"{people(by_status.get('active', 0))} under way; its members: {counted(by_status) or 'none'}."
+                f"This would cancel batch {batch_id} ('{batch['runbookName']}', {batch['status']}) for "
+                f"{people(by_status.get('active', 0))} under way (its members: {counted(by_status) or 'none'})."
             )
         answer = client.cancel_batch(batch_id)
     if output == "json":
@@ -88,8 +89,8 @@ def release_removals(batch_id: int, api_url: str | None, output: str, *, force: 
             held = batch["heldRemovals"]
             if held:
                 confirm(
-                    f"{people(held)} of {batch['memberCount']:,} {'leaves' if held == 1 else 'leave'} batch {batch_id} "
-                    f"('{batch['runbookName']}'): what is open of theirs is cancelled, and the steps of leaving run."
+                    f"This would take {people(held)} of {batch['memberCount']:,} out of batch {batch_id} "
+                    f"('{batch['runbookName']}'), cancel what is open of theirs, and run the steps of leaving."
                 )
         answer = client.release_removals(batch_id)
     if output == "json":
@@ -106,9 +107,9 @@ def _next_of(found: Mapping[str, Any], *, to_the_end: bool) -> str | None:
     if not pending:
         return None
     if to_the_end and pending[1:]:
-        return f"{len(pending)} phases begin, one after another ({', '.join(pending)}),"
+        return f"{len(pending)} phases, one after another ({', '.join(pending)}),"
     init = found["batch"]["status"] == "detected" and not found["batch"]["initDispatchedAt"]
-    return f"{'init, or ' if init else ''}phase '{pending[0]}'{' where there is none,' if init else ''} begins"
+    return f"{'init, or ' if init else ''}phase '{pending[0]}'{' where there is none,' if init else ''}"
 
 
 def _told(batch_id: int, answer: Mapping[str, Any]) -> str:

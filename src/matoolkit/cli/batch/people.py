@@ -111,10 +111,10 @@ def remove_member(batch_id: int, member: str, api_url: str | None, output: str, 
     with api_client(api_url) as client:
         found = member_of(client, batch_id, member)
         if not force:
-            at = f" It is at {found['waitingFor']}." if found.get("waitingFor") else ""
+            at = f", waiting for {found['waitingFor']}" if found.get("waitingFor") else ""
             confirm(
-                f"1 person, '{found['memberKey']}' (id {found['id']}, {found['status']}), leaves batch {batch_id}: "
-                f"what is open of theirs is cancelled, and the steps of leaving run.{at}"
+                f"This would take 1 person, '{found['memberKey']}' (id {found['id']}, {found['status']}{at}), out of "
+                f"batch {batch_id}, cancel what is open of theirs, and run the steps of leaving."
             )
         answer = client.remove_member(batch_id, found["id"])
     if output == "json":

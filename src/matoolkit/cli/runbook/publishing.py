@@ -72,8 +72,8 @@ def delete(name: str, version: int, api_url: str | None, output: str, *, force: 
         if not force:
             found = client.runbook(name, version)
             confirm(
-                f"Version {version} of runbook '{found['name']}' goes out of force, and no new batches are made of it; "
-                f"{_going_on(client, name)}."
+                f"This would take version {version} of runbook '{found['name']}' out of force, so that no new batches "
+                f"are made of it; {_going_on(client, name)} with the version they run."
             )
         answer = client.delete_version(name, version)
     if output == "json":
@@ -93,7 +93,7 @@ def _going_on(client: ApiClient, name: str) -> str:
     ]
     number = f"{len(batches)} open {'batch' if len(batches) == 1 else 'batches'}"
     members = people(sum(batch["memberCount"] for batch in batches))
-    return f"{number} of the runbook, with {members}, {'goes' if len(batches) == 1 else 'go'} on"
+    return f"{number} of the runbook, with {members}, would go on"
 
 
 def _name_in(text: str) -> str | None:
