@@ -206,6 +206,23 @@ def test_a_message_that_processes_may_die_of_keeps_no_neighbour_from_being_handl
     assert host.failures
 
 
+def test_a_schema_that_is_not_up_to_date_yet_costs_no_message(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten deliveries are used up in a moment unless each is waited for."""
+    monkeypatch.setattr(orchestrating, "patiently", partial(opening.patiently, seconds=2))
+    with place.database.transaction() as tx:
+        tx.connection.exec_driver_sql("ALTER TABLE alembic_version RENAME TO hidden")
+    host = place.start("orchestrator")
+    body = '{"messageType":"unheard-of"}'
+    place.send(NAMES.events, Outgoing(body, {"MessageType": "unheard-of"}))
+    place.until(lambda: host.failures)
+    with place.database.transaction() as tx:
+        tx.connection.exec_driver_sql("ALTER TABLE hidden RENAME TO alembic_version")
+    place.until(
+        lambda: place.namespace.ready(NAMES.events, NAMES.orchestrator) == 0 and host.calls["orchestrator_events"] > 1
+    )
+    assert "matoolkit migrate" in str(host.failures[0])
+
+
 # Settings ------------------------------------------------------------------------------------------------------------
 
 

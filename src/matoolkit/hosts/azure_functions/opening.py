@@ -49,13 +49,16 @@ class Opening(Generic[Kept]):
 
 
 def patiently(work: Callable[[], Given], seconds: float = PATIENCE_SECONDS) -> Given:
-    """Do something, again for a while where that may help: each failure costs all messages one of ten deliveries."""
+    """Do something, again for a while when it fails: each failure costs all messages one of ten deliveries.
+
+    What is wrong with a message does not come here. What does is a database that is away or has not been migrated yet.
+    """
     ends, pause = time.monotonic() + seconds, _FIRST_PAUSE
     while True:
         try:
             return work()
         except MatoolkitError as error:
-            if not error.retryable or time.monotonic() + pause > ends:
+            if time.monotonic() + pause > ends:
                 raise
             log.warning("%s; trying again in %g s", error, pause)
         time.sleep(pause)
