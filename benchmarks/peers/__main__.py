@@ -69,10 +69,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     figures = own(records.get("own") or {"measurements": []})
     standings = [standing(entry, records) for entry in entries]
     publication = Publication(described["machine"], described["when"], standings, figures)
-    if options.only or options.members != MEMBERS:
-        print(publication.section())
+    whole = not options.only and options.members == MEMBERS
+    if whole or options.docs is not None:
+        publication.write(options.docs or _ROOT / "docs")
     else:
-        publication.write(_ROOT / "docs")
+        print(publication.section())
     return 0
 
 
@@ -127,7 +128,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--members", type=int, default=MEMBERS, help="with fewer, nothing is written (%(default)s)")
     parser.add_argument("--members-large", type=int, help="members in the product's large wave (its own default)")
     parser.add_argument("--repeat", type=int, default=3, help="times each figure is taken (%(default)s)")
-    parser.add_argument("--minutes", type=float, default=13.0, help="after which nothing new is begun (%(default)s)")
+    parser.add_argument("--minutes", type=float, default=13.5, help="after which nothing new is begun (%(default)s)")
+    parser.add_argument("--docs", type=Path, help="where benchmarks.md is that is written, whatever is measured (docs)")
     parser.add_argument("--resume", action="store_true", help="keep what an earlier comparison has measured")
     return parser
 

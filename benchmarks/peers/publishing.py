@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from benchmarks.peers.own import Own
     from benchmarks.peers.standings import Standing
 
+_GROUPS = {"redis": "Redis, synced every second"}
 _BEGIN, _END = "<!-- measured: begin -->", "<!-- measured: end -->"
 _BETWEEN = re.compile(f"(?<={re.escape(_BEGIN)}\n).*?(?={re.escape(_END)})", re.DOTALL)
 
@@ -75,9 +76,10 @@ class Publication:
                 for each in self.standings
                 if each.rates and each.entry.store == store
             ]
-            groups.append(Group(name, bars)) if bars else None
+            if bars:
+                groups.append(Group(_GROUPS.get(store, name), bars))
         return picture(
-            f"1,000 members, {STEPS} steps each, durable",
+            f"1,000 members, {STEPS} steps each, on durable storage",
             f"{self.machine.get('cores', '?')} cores, {self.machine.get('cpu', '')}; {self.when}. Fewer members for "
             "Prefect and Dagster. docs/benchmarks.md has the settings.",
             groups,
@@ -127,7 +129,7 @@ def _result(each: Standing) -> dict[str, Any]:
 
 
 def _label(each: Standing) -> str:
-    notes = {"fsync": "fsync", "no-fsync": "no fsync", "always": "fsync always"}.get(each.entry.suffix, "")
+    notes = {"fsync": "fsync", "no-fsync": "no fsync, not durable"}.get(each.entry.suffix, "")
     fewer = f"{each.entry.members} members" if each.entry.engine in ("prefect", "dagster") else ""
     extra = ", ".join(part for part in (notes, fewer) if part)
     return tables.title(each.entry.engine).strip("*") + (f" ({extra})" if extra else "")

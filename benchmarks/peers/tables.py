@@ -116,7 +116,7 @@ def lone(own: Own) -> str:
 
 
 def _store(each: Standing) -> str:
-    suffix = {"fsync": ", fsync", "no-fsync": ", no fsync", "always": ", fsync always"}.get(each.entry.suffix, "")
+    suffix = {"fsync": ", fsync", "no-fsync": ", no fsync"}.get(each.entry.suffix, "")
     return STORES[each.entry.store] + suffix
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from benchmarks.peers.stores import Stores
 
 STORY_MEMBERS = 20
-_LONGEST_WAVE, _LONGEST_STORY = 120.0, 60.0
+_LONGEST_WAVE, _LONGEST_STORY = 120.0, 120.0
 _PATIENCE = 20.0
 _PATIENCE_AFTER_CRASH = DEAD_AFTER * 2 + 5.0
 """Twice the time after which a worker counts as dead, and some more for whoever looks at an interval."""
