@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from matoolkit.connection_strings import fields, server_place
 from matoolkit.store.address import BadDatabaseUrl, described, parsed
+from matoolkit.store.database import open_database
 
 PORTAL = (
     "Server=tcp:waves.database.windows.net,1433;Initial Catalog=matoolkit;Persist Security Info=False;"
@@ -96,6 +100,23 @@ def test_on_this_machine_a_double_may_do_without_encryption() -> None:
     address = "Server=127.0.0.1,1;Database=w;Authentication=Active Directory Default;"
     assert option(f"{address}Encrypt=no", "encrypt") == "no"
     assert option(f"{address}TrustServerCertificate=yes", "trust") == "yes"
+
+
+def test_who_has_not_installed_the_driver_is_told_how(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mssql_python", None)
+    with pytest.raises(BadDatabaseUrl) as caught:
+        open_database(MINE)
+    assert str(caught.value) == (
+        "the Azure SQL database matoolkit on waves.database.windows.net needs the Python package mssql_python"
+        " (pip install 'matoolkit[azure]')"
+    )
+
+
+def test_nobody_else_loads_the_driver() -> None:
+    asked = "import sys, matoolkit.cli.main, matoolkit.store.database, matoolkit.hosts.shared;"
+    told = "print(sorted({'mssql_python', 'azure.identity'} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", asked + told], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize(
