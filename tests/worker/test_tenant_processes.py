@@ -106,11 +106,12 @@ def test_killed_at_random_points_nobody_is_made_twice(
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("part", range(4))
 def test_killed_a_hundred_times_nobody_is_made_twice(
-    workplace: Workplace, server: SimulatedTenant, url: str, tmp_path: Path
+    workplace: Workplace, server: SimulatedTenant, url: str, tmp_path: Path, *, part: int
 ) -> None:
-    crashes = Crashes(workplace, url, tmp_path, tenant_settings(server), seed=7, longest_life=1.2)
-    killed_at_random(workplace, server, crashes, 100, 2000)
+    crashes = Crashes(workplace, url, tmp_path, tenant_settings(server), seed=part, longest_life=1.2)
+    killed_at_random(workplace, server, crashes, 25, 500)
 
 
 @pytest.mark.parametrize("places", [16, pytest.param(64, marks=pytest.mark.soak)])
