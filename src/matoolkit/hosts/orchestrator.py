@@ -71,6 +71,7 @@ class OrchestratorSettings(Settings):
                 orchestrator_results=self.results_subscription,
             ),
             worker_ids=self.worker_ids or (),
+            declares=True,
         )
 
 

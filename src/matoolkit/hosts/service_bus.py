@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from matoolkit.bus import Names, Outgoing, Topology
+from matoolkit.bus.errors import BusUnavailable
 from matoolkit.bus.outbox import Outbox
 from matoolkit.bus.relay import Relay
 from matoolkit.bus.service_bus import ServiceBusSettings, open_service_bus
@@ -63,12 +64,10 @@ class ServiceBusAddress:
 
     def settings(self, names: Names, worker_ids: Sequence[str]) -> ServiceBusSettings:
         """What the bus is told, with what infrastructure made for who may not ask."""
-        found = names.topology()
-        workers = tuple(names.worker(each) for each in worker_ids)
         return ServiceBusSettings(
             namespace=self.namespace,
             connection_string=None if self.connection_string is None else self.connection_string.reveal(),
-            known=Topology(found.topics, (*found.subscriptions, *workers)),
+            known=_topology(names, worker_ids),
         )
 
     def open(
@@ -85,8 +84,17 @@ class RelayedBus:
         self, address: ServiceBusAddress, database: Database, clock: Clock, names: Names, worker_ids: Sequence[str] = ()
     ) -> None:
         outbox = Outbox(clock)
+        self._topology = _topology(names, worker_ids)
         self.bus = address.open(clock, names, worker_ids, outbox)
         self.relay = Relay(database, outbox, self.bus, clock, refused=RefusedJobs(outbox, names))
+
+    def declare(self) -> None:
+        """Make what is not there, with the right to; a namespace that is away does not keep anybody from starting."""
+        try:
+            with self.bus.transaction() as unit:
+                self.bus.declare(unit, self._topology)
+        except BusUnavailable as error:
+            log.warning("topics and subscriptions are not looked at: %s", error)
 
     def start(self, loops: Loops) -> None:
         """Have the relay at work in a thread of its own."""
@@ -108,6 +116,11 @@ class RelayedBus:
     def close(self) -> None:
         """Give back what is locked, and close every link."""
         self.bus.disconnect()
+
+
+def _topology(names: Names, worker_ids: Sequence[str]) -> Topology:
+    found = names.topology()
+    return Topology(found.topics, (*found.subscriptions, *(names.worker(each) for each in worker_ids)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,8 @@ class Whereabouts:
     names: Names = field(default_factory=Names)
     worker_ids: tuple[str, ...] = ()
     """Workers whose jobs are to wait for them, though they were never started."""
+    declares: bool = False
+    """Whether it makes the topics on Service Bus that are not there, should it have the right to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,8 @@ def shared_database(where: Whereabouts) -> Database:
 def _on_the_bus(where: Whereabouts, database: Database) -> Shared:
     if where.service_bus:
         relayed = RelayedBus(where.service_bus, database, SystemClock(), where.names, where.worker_ids)
+        if where.declares:
+            relayed.declare()
         return Shared(database, relayed.bus, relayed.bus, "Azure Service Bus", relayed)
     bus = EmbeddedBus(database)
     places = tuple(where.names.worker(each) for each in where.worker_ids)
