@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-WRITING_SECONDS = 5.0
+WRITING_SECONDS = 2.0
 """Within which the result of a function that has ended is written at the latest, on a machine that is busy."""
 
 

@@ -170,6 +170,19 @@ def test_it_works_on_another_database(
     assert postgres_database.engine.url.password is None or postgres_database.engine.url.password not in process.said
 
 
+def test_who_cannot_sign_in_to_the_tenant_does_not_start(tmp_path: Path) -> None:
+    told = refused(
+        tmp_path,
+        TARGET_TENANT_ID="contoso.example",
+        APP_ID="66666666-7777-8888-9999-000000000000",
+        APP_CLIENT_SECRET="Planted-Client-Secret-79",
+        AUTHORITY_URL="https://localhost:9",
+    )
+    assert "the tenant (contoso.example, with client secret" in told
+    assert "cannot be signed in to" in told
+    assert "Planted" not in told
+
+
 def test_a_file_elsewhere_is_held_as_the_folder_is(up: Callable[..., UpProcess], tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'elsewhere.db'}"
     with up(MATOOLKIT_DATABASE_URL=url).ready():

@@ -6,6 +6,7 @@ folder's lock dies with it, and the next start gives back what it had in its han
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from contextlib import ExitStack
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from matoolkit.bus import Names
 from matoolkit.bus.embedded import require_topics
+from matoolkit.errors import MatoolkitError
 from matoolkit.hosts.all_in_one import AllInOne, Pace
 from matoolkit.hosts.api import ApiServer, log_with_request_ids, server, services, sign_in
 from matoolkit.hosts.api_parts import previews, publish_rules, releases
@@ -50,6 +52,10 @@ DATABASE_FILE = "matoolkit.db"
 TENANT_FOLDER = "simulated-tenant"
 _LAST_SECONDS = 5.0
 """Beyond the worker's grace period, for the others to end."""
+
+
+class NotSignedIn(MatoolkitError):
+    """The tenant cannot be reached as who the worker is to be there."""
 
 
 class Up:
@@ -108,6 +114,8 @@ class Up:
                     "%d messages were in the hands of a process that has ended, and are given out again", given_back
                 )
         self._folder.note(f"process {os.getpid()}, {self.url}")
+        # Who cannot sign in would fail every job that waits.
+        asyncio.run(self._signed_in())
         self._engine.start()
         self._api.start()
 
@@ -149,6 +157,14 @@ class Up:
             ("worker", f"{worker_id or 'every worker id'}; {standard} standard functions, {own} of your own"),
             ("tenant", self._reach.described),
         ]
+
+    async def _signed_in(self) -> None:
+        async with self._reach.open() as services:
+            try:
+                said = await services.sign_in()
+            except MatoolkitError as error:
+                raise NotSignedIn(f"the tenant ({self._reach.described}) cannot be signed in to: {error}") from error
+        log.info("the worker reaches %s", said)
 
     # Parts -----------------------------------------------------------------------------------------------------------
 
