@@ -117,6 +117,16 @@ def test_a_wave_drawn_in_place(live: Live, environment: dict[str, str]) -> None:
     assert f"Batch {batch} is completed: 2 completed." in text
 
 
+def test_a_terminal_that_cannot_be_drawn_on_is_told_line_by_line(live: Live, environment: dict[str, str]) -> None:
+    batch = live.batch("anna")
+    live.post(f"/api/batches/{batch}/cancel")
+    code, text = on_a_terminal({**environment, "TERM": "dumb"}, "batch", "watch", batch)
+    assert code == 1
+    assert "\x1b" not in text
+    assert f"batch {batch} of " in text
+    assert text.endswith(f"Batch {batch} is cancelled: 1 removed.\n")
+
+
 def test_a_table_is_as_wide_as_the_terminal(live: Live, environment: dict[str, str]) -> None:
     batch = live.batch(*(f"somebody.with.a.long.name.{number}@contoso.example" for number in range(3)))
     code, text = on_a_terminal(environment, "batch", "members", batch, columns=60)
