@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from tests.infra.templates import ROOT, function_apps
+from tests.infra.templates import ROOT, function_apps, table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,6 +93,11 @@ def test_each_app_finds_its_functions_in_the_package(package: Path, part: str, t
     triggers = [binding for each in answer["functions"] for binding in each["bindings"] if "Trigger" in binding["type"]]
     prefixes = {f"{each['connection']}__" for each in triggers if "connection" in each}
     assert all(any(name.startswith(prefix) for name in told(part)) for prefix in prefixes), "the host cannot connect"
+
+
+def test_the_documentation_names_the_functions_there_are() -> None:
+    described = {(part, function) for part, function, _ in table("Functions")}
+    assert described == {(part, function) for part, functions in FUNCTIONS.items() for function in functions}
 
 
 def test_the_host_s_file_is_in_the_package(package: Path) -> None:
