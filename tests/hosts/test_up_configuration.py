@@ -37,7 +37,8 @@ def introduced(folder: Path, told: dict[str, str]) -> dict[str, str]:
 
 def test_without_anything_it_signs_in_by_the_key_and_has_no_tenant(tmp_path: Path) -> None:
     said = introduced(tmp_path, {})
-    assert "with the key in" in said["sign-in"]
+    assert "with the key in the data folder" in said["sign-in"]
+    assert f"export MATOOLKIT_DATA={tmp_path / 'data'} MATOOLKIT_API_URL=http://127.0.0.1:" in said["sign-in"]
     assert said["worker"].startswith("every worker id; 14 standard functions, 0 of your own")
     assert said["tenant"].startswith("none is configured")
     assert "SQLite" in said["data"]

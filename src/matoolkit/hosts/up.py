@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import shlex
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from matoolkit.bus import Names
 from matoolkit.bus.embedded import require_topics
 from matoolkit.errors import MatoolkitError
 from matoolkit.hosts.all_in_one import AllInOne, Pace
-from matoolkit.hosts.api import ApiServer, log_with_request_ids, server, services, sign_in
+from matoolkit.hosts.api import ApiServer, ApiSettings, log_with_request_ids, server, services, sign_in
 from matoolkit.hosts.api_parts import previews, publish_rules, releases
 from matoolkit.hosts.data_folder import DatabaseFile, DataFolder
 from matoolkit.hosts.ending import told_to_end
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 DATABASE_FILE = "matoolkit.db"
+_USUAL_PORT = ApiSettings.port.default
 TENANT_FOLDER = "simulated-tenant"
 _LAST_SECONDS = 5.0
 """Beyond the worker's grace period, for the others to end."""
@@ -147,7 +149,13 @@ class Up:
         standard = sum(1 for each in self._registry if self._registry.origin(each.name) == "standard")
         own = len(self._registry) - standard
         if configured.api.entra is None:
-            how = f"`matoolkit` on this machine signs in by itself, with the key in {folder} (role Admin)"
+            exports = [f"MATOOLKIT_DATA={shlex.quote(str(folder.absolute()))}"]
+            if not self.url.endswith(f":{_USUAL_PORT}"):
+                exports.append(f"MATOOLKIT_API_URL={self.url}")
+            how = (
+                "`matoolkit` on this machine signs in by itself, with the key in the data folder (role Admin);"
+                f" from another folder: export {' '.join(exports)}"
+            )
         else:
             how = f"`matoolkit auth login`, with an account of the tenant {configured.api.tenant_id}"
         return [
