@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 from functools import partial
@@ -13,6 +14,7 @@ from matoolkit.hosts.ticking import Ticking
 from matoolkit.orchestrator import Orchestrator
 from matoolkit.scheduler import Scheduler
 from matoolkit.scheduler.sources import open_source
+from matoolkit.store.errors import StoreError
 from matoolkit.telemetry import SILENT
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from matoolkit.scheduler.sources import Source
     from matoolkit.store.database import Database
     from matoolkit.telemetry import Telemetry
+
+log = logging.getLogger(__name__)
 
 _TIDIED_EVERY_SECONDS = 15.0
 
@@ -68,7 +72,10 @@ class SchedulerPart:
 
     def stopped(self) -> None:
         """Its threads have ended: another one may lead at once."""
-        self.scheduler.step_down()
+        try:
+            self.scheduler.step_down()
+        except StoreError as error:
+            log.warning("the lead was not given back, and is free when its time is over: %s", error)
 
 
 class OrchestratorPart:
