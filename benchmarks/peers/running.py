@@ -19,7 +19,7 @@ import psutil
 from benchmarks.peers.engines.contest import WIDTH, Assignment, Task, written
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 _ROOT = Path(__file__).parent.parent.parent
 _LOOK_EVERY = 0.002
@@ -48,9 +48,9 @@ class Runs:
     in_order: bool
     """Whether no member's step ran for the first time before the one before it did."""
 
-    def lost(self, members: int, steps: int) -> int:
-        """Members whose last step never ran."""
-        return sum((member, steps - 1) not in self.times for member in range(members))
+    def lost(self, members: Iterable[int], steps: int) -> int:
+        """How many of these never came to their last step."""
+        return sum((member, steps - 1) not in self.times for member in members)
 
     @property
     def repeated(self) -> int:

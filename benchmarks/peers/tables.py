@@ -64,7 +64,7 @@ def crash(standings: Sequence[Standing]) -> str:
     rows = []
     for each in standings:
         if (found := each.crash) is not None:
-            counts = (f"{each.entry.members:,}", f"{found['lost']:,}", f"{found['repeated']:,}")
+            counts = (f"{found['members']:,}", f"{found['lost']:,}", f"{found['repeated']:,}")
             seconds = "never" if found["lost"] else f"{found['seconds']:.1f}"
             rows.append((title(each.entry.engine), _store(each), *counts, seconds, _remark(found)))
     return _table(heads, rows, right=range(2, 6))

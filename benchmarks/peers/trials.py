@@ -32,6 +32,8 @@ _PATIENCE_AFTER_CRASH = DEAD_AFTER * 2 + 5.0
 class Crash:
     """What a kill half-way cost."""
 
+    members: int
+    """How many had been handed in."""
     runs_before: int
     """Steps that had run by then."""
     lost: int
@@ -70,7 +72,7 @@ class Trials:
             outcome = running.run(python, entry.module, assignment, limit=_LONGEST_WAVE)
             runs = running.runs(Path(assignment.journal))
             found = outcome.found
-            if found["remark"] or runs.lost(entry.members, STEPS) or not runs.in_order:
+            if found["remark"] or runs.lost(range(entry.members), STEPS) or not runs.in_order:
                 raise EngineFailed(f"{entry.key} did not do the work: {found['remark'] or 'steps are missing'}")
             repeated = {"repeated": runs.repeated} if runs.repeated else {}
             return {
@@ -97,10 +99,12 @@ class Trials:
             fields = {**asdict(assignment), "task": Task.RESUME, "patience": _PATIENCE_AFTER_CRASH}
             outcome = running.run(python, entry.module, Assignment(**fields), limit=_LONGEST_WAVE)
             runs = running.runs(Path(assignment.journal))
+            members = [int(member) for member in assignment.handed_in.read_text().split()]
             return asdict(
                 Crash(
+                    len(members),
                     before,
-                    runs.lost(entry.members, STEPS),
+                    runs.lost(members, STEPS),
                     runs.repeated,
                     outcome.found["seconds"],
                     outcome.found["remark"],

@@ -34,7 +34,7 @@ def test_a_step_leaves_one_line_of_the_same_width_whoever_took_it(tmp_path: Path
 
 def test_members_whose_last_step_never_ran_are_lost(tmp_path: Path) -> None:
     found = runs(_journal(tmp_path, (0, 0), (0, 1), (1, 0)))
-    assert found.lost(members=3, steps=2) == 2
+    assert found.lost(range(3), steps=2) == 2
 
 
 def test_a_step_that_ran_three_times_was_repeated_twice(tmp_path: Path) -> None:

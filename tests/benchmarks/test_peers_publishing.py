@@ -24,7 +24,7 @@ _HUEY = Entry("huey", Store.SQLITE, "fsync=True", suffix="fsync")
 _REDIS = Entry("celery", Store.REDIS, "everysec")
 _MACHINE = {"cpu": "a <fast> one", "cores": 2, "fsync_ms": 1.2345}
 _TOLD = {"members": 20, "steps": 96, "times": 96, "errors": 2}
-_CRASH = {"runs_before": 2500, "lost": 3, "repeated": 7, "seconds": 1.25, "remark": "nothing moved"}
+_CRASH = {"members": 1000, "runs_before": 2500, "lost": 3, "repeated": 7, "seconds": 1.25, "remark": "nothing moved"}
 
 
 def _measured(name: str, steps: int, *seconds: float, **comparison: Any) -> dict[str, Any]:

@@ -73,6 +73,7 @@ class Dbos(Looped):
     async def _start_all(self, members: range) -> None:
         for member in members:
             await DBOS.start_workflow_async(self.member, member)
+            self.assignment.hand_in([member])
 
 
 if __name__ == "__main__":
