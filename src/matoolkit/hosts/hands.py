@@ -83,7 +83,7 @@ def simulated_tenant(
     credential = _credential(settings)
     tls: ssl.SSLContext = simulated.client_context()
     return Reach(
-        f"a simulated one at {simulated.url}",
+        f"a simulated one at {simulated.url}, with the domains {' and '.join(simulated.tenant.domains)}",
         lambda: tenant_services(settings, credential, concealer, tls=tls, environment=environment, telemetry=telemetry),
     )
 
