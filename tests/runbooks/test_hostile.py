@@ -67,9 +67,9 @@ SLOW: dict[str, tuple[str | bytes, str | None]] = {
 @pytest.mark.parametrize("case", SLOW)
 def test_is_answered_in_time(case: str) -> None:
     text, message = SLOW[case]
-    begun = time.perf_counter()
+    begun = time.process_time()
     report = check_runbook(text)
-    assert time.perf_counter() - begun < SECONDS
+    assert time.process_time() - begun < SECONDS
     if message == "":
         assert report.errors == ()
     else:

@@ -97,6 +97,8 @@ class Up:
             watch_queues(telemetry, self._engine.bus, Names(), self.pace.clock)
             watch_worker(telemetry, self._host)
             self._api = self._open_api()
+            # It listens from now on, whether it is ever started or not.
+            self._closing.callback(self._api.stop)
         except BaseException:
             self._closing.close()
             raise
