@@ -84,7 +84,7 @@ def promises(standings: Sequence[Standing], raw: Mapping[str, float]) -> list[Pr
     def promise(store: str, against: str, bound: float, reference: float | None) -> Promise:
         own = ours[store]
         found = own / reference if own is not None and reference else None
-        return Promise(f"matoolkit on {store}", against, bound, found)
+        return Promise(f"the product on {store}", against, bound, found)
 
     return [
         promise("sqlite", "Huey with fsync", 8, rates.get("huey-sqlite-fsync")),
