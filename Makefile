@@ -38,7 +38,7 @@ demo: $(INSTALLED) ## Run a whole wave on a simulated tenant
 	$(BIN)/matoolkit demo
 
 test: $(INSTALLED) ## Run the tests, on all cores (WORKERS=0: in one process)
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 test-stacks: $(INSTALLED) ## Run one wave on three stacks, with one outcome; part of test as well
 	$(BIN)/python -m pytest -n $(WORKERS) tests/stacks

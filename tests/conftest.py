@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import shutil
+import signal
 import socket
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,11 @@ class NetworkForbidden(AssertionError):
 
 
 def pytest_configure() -> None:
-    """Refuse the network from here on, so that collecting the tests cannot reach it either."""
+    """Refuse the network from here on, so that collecting the tests cannot reach it either.
+
+    And heed Ctrl-C: who is started in the background of a script ignores it, and so would every process of a test.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in ("connect", "connect_ex"):
         setattr(socket.socket, name, _local_connections_only(getattr(socket.socket, name)))
     for name in ("getaddrinfo", "gethostbyname", "gethostbyname_ex"):

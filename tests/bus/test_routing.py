@@ -245,4 +245,5 @@ def test_publishing_nothing_does_nothing(line: Line) -> None:
 
 def test_a_large_set_is_published_in_a_constant_number_of_statements(line: Line) -> None:
     line.publish(JOBS, *(job(f"body {number}", message_id=f"step-{number}") for number in range(3000)))
-    assert line.bodies(WORKER_1, limit=3000) == [f"body {number}" for number in range(3000)]
+    # In any order: Service Bus promises none.
+    assert sorted(line.bodies(WORKER_1, limit=3000)) == sorted(f"body {number}" for number in range(3000))
