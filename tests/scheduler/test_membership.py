@@ -173,6 +173,20 @@ def test_moving_to_another_date_is_a_removal_and_then_a_joining(town: Town) -> N
     assert town.waves[AT_NOON] == {"a": "active"}
 
 
+def test_who_is_through_and_was_given_another_date_takes_no_part_in_what_a_new_version_adds(town: Town) -> None:
+    town.found("a", "b")
+    town.look(hours=3)
+    town.succeed("copy a")
+    assert town.waves == {AT_TEN: {"a": "completed", "b": "active"}}
+    town.only("b")
+    town.people("a", start=AT_NOON)
+    town.look()
+    assert town.waves == {AT_TEN: {"a": "completed", "b": "active"}, AT_NOON: {"a": "active"}}
+    town.publish(PLAIN.replace("copy", "copy-better"))
+    town.look()
+    assert town.waves == {AT_TEN: {"a": "completed", "b": "active"}, AT_NOON: {"a": "active"}}
+
+
 def test_joining_an_existing_batch_waits_until_the_removal_has_ended(town: Town) -> None:
     town.found("a", "b", text=LEAVING)
     town.people("c", start=AT_NOON)

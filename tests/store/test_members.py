@@ -101,7 +101,8 @@ def test_a_batch_s_members_complete_and_come_back_together(world: World) -> None
     expected = {members[0]: "completed", members[1]: "failed", members[2]: "completed", elsewhere[0]: "active"}
     assert world.column(batch_members, "status") == expected
     with world.database.transaction() as tx:
-        tx.execute(store.REACTIVATE_COMPLETED, batch=batch)
+        assert sorted(store.completed(tx, batch).values()) == [members[0], members[2]]
+        store.reactivate_completed(tx, members)
     assert world.column(batch_members, "status") == expected | {members[0]: "active", members[2]: "active"}
     assert world.row(batch_members, members[0])["completed_at"] is None
 

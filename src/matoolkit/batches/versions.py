@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from matoolkit.batches.phases import transition
+from matoolkit.batches.places import taken
 from matoolkit.messages import BatchInit
 from matoolkit.store import batches as batch_store
 from matoolkit.store import creation
@@ -49,8 +50,10 @@ def change_version(
     if published.overdue_behavior == "ignore":
         runbook_store.ignore_overdue_applied(tx, published.id)
     if change.any_to_run:
-        # Who was through with the old version takes part in what the new one adds.
-        tx.execute(member_store.REACTIVATE_COMPLETED, batch=batch_id)
+        # Who was through with the old version takes part in what the new one adds, unless they have a place elsewhere.
+        through = member_store.completed(tx, batch_id)
+        elsewhere = taken(tx, published.name, through.keys(), batch_id)
+        member_store.reactivate_completed(tx, [each for key, each in through.items() if key not in elsewhere])
     if reruns:
         announcer.send(
             tx,

@@ -88,6 +88,8 @@ def _jobs_out() -> Subquery:
 
 _out = _jobs_out()
 _earlier = step_executions.alias("earlier")
+_elsewhere = batch_members.alias("elsewhere")
+_its_batch = batches.alias("its_batch")
 
 BY_TIMES: tuple[Invariant, ...] = (
     Invariant(
@@ -337,6 +339,7 @@ AT_REST: tuple[Invariant, ...] = (
         "who is through went through every phase that ran",
         select(_m.id.label("member"), _p.id.label("phase"))
         .join(phase_executions, _p.batch_id == _m.batch_id)
+        .join(batches, _b.id == _m.batch_id)
         .where(
             _m.status == MemberStatus.COMPLETED,
             or_(
@@ -345,8 +348,19 @@ AT_REST: tuple[Invariant, ...] = (
             ),
             _p.expanded_at.is_not(None),
             or_(
-                ~exists().where(
-                    _s.phase_execution_id == _p.id, _s.batch_member_id == _m.id, _s.generation == _m.generation
+                and_(
+                    ~exists().where(
+                        _s.phase_execution_id == _p.id, _s.batch_member_id == _m.id, _s.generation == _m.generation
+                    ),
+                    # Who has got another date meanwhile takes no part in what a new version adds to the first.
+                    ~exists()
+                    .where(
+                        _elsewhere.c.member_key_folded == _m.member_key_folded,
+                        _elsewhere.c.batch_id != _m.batch_id,
+                        _elsewhere.c.batch_id == _its_batch.c.id,
+                        _its_batch.c.runbook_name_folded == _b.runbook_name_folded,
+                    )
+                    .correlate(batch_members, batches),
                 ),
                 exists().where(
                     _s.phase_execution_id == _p.id,

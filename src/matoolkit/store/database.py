@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _BUSY_TIMEOUT_SECONDS = 30
 _READ_ONLY = "matoolkit_read_only"
+_TURNS = 10
 
 
 class GuardFailed(TransactionConflict):
@@ -188,13 +189,28 @@ def _engine(address: URL, *, durable: bool, tokens: Callable[[str], str] | None)
     return engine
 
 
+def _write_ahead(connection: Any) -> None:
+    """Change over to a write-ahead log. SQLite does not wait by itself for who is just doing the same; we do."""
+    for left in reversed(range(_TURNS)):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            if not left:
+                raise
+            # Waits for whoever writes.
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+        else:
+            return
+
+
 def prepare_sqlite(engine: Engine, *, synchronous: str) -> None:
     """Make SQLite's connections durable, and its transactions begin when we say so instead of at the first write."""
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _record: object) -> None:
+        _write_ahead(connection)
         for pragma in (
-            "journal_mode = WAL",
             f"synchronous = {synchronous}",
             "foreign_keys = ON",
             "temp_store = MEMORY",

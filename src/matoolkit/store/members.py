@@ -113,9 +113,14 @@ REMOVAL_STARTED = (
     .where(_m.id == GENERATIONS.c.id, _m.generation == GENERATIONS.c.generation, checked(_m.removal_due) == true())
     .values(removal_due=false())
 )
+COMPLETED = (
+    select(_m.member_key_folded, _m.id)
+    .where(_m.batch_id == bindparam("batch"), _m.status == MemberStatus.COMPLETED)
+    .order_by(_m.id)
+)
 REACTIVATE_COMPLETED = (
     update(batch_members)
-    .where(_m.batch_id == bindparam("batch"), _m.status == MemberStatus.COMPLETED)
+    .where(_m.id == IDS.c.id, checked(_m.status) == MemberStatus.COMPLETED)
     .values(status=MemberStatus.ACTIVE, completed_at=None)
 )
 OWED_CATCH_UP = (
@@ -157,6 +162,18 @@ def fail(tx: Transaction, ids: Iterable[int], now: datetime) -> None:
 def complete(tx: Transaction, ids: Iterable[int], now: datetime) -> None:
     """Active members who are through."""
     _each(tx, COMPLETE, ids, now)
+
+
+def completed(tx: Transaction, batch: int) -> dict[str, int]:
+    """Who is through with a batch, by folded key."""
+    return dict(tx.execute(COMPLETED, batch=batch).all())
+
+
+def reactivate_completed(tx: Transaction, ids: Iterable[int]) -> None:
+    """Who was through has something to do again."""
+    wanted = [(each,) for each in ids]
+    if wanted:
+        tx.with_rows(REACTIVATE_COMPLETED, IDS, wanted)
 
 
 def remember(tx: Transaction, outputs: Mapping[int, str]) -> None:

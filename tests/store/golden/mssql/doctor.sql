@@ -249,10 +249,12 @@ WHERE rollback_executions.step_execution_id = step_executions.id AND rollback_ex
 
 -- who is through went through every phase that ran
 SELECT batch_members.id AS member, phase_executions.id AS phase
-FROM batch_members JOIN phase_executions ON phase_executions.batch_id = batch_members.batch_id
+FROM batch_members JOIN phase_executions ON phase_executions.batch_id = batch_members.batch_id JOIN batches ON batches.id = batch_members.batch_id
 WHERE batch_members.status = 'completed' AND (phase_executions.status IN ('completed', 'failed') OR phase_executions.status = 'skipped' AND phase_executions.skip_reason = 'empty') AND phase_executions.expanded_at IS NOT NULL AND (NOT (EXISTS (SELECT *
 FROM step_executions
-WHERE step_executions.phase_execution_id = phase_executions.id AND step_executions.batch_member_id = batch_members.id AND step_executions.generation = batch_members.generation)) OR (EXISTS (SELECT *
+WHERE step_executions.phase_execution_id = phase_executions.id AND step_executions.batch_member_id = batch_members.id AND step_executions.generation = batch_members.generation)) AND NOT (EXISTS (SELECT *
+FROM batch_members AS elsewhere, batches AS its_batch
+WHERE elsewhere.member_key_folded = batch_members.member_key_folded AND elsewhere.batch_id != batch_members.batch_id AND elsewhere.batch_id = its_batch.id AND its_batch.runbook_name_folded = batches.runbook_name_folded)) OR (EXISTS (SELECT *
 FROM step_executions
 WHERE step_executions.phase_execution_id = phase_executions.id AND step_executions.batch_member_id = batch_members.id AND step_executions.generation = batch_members.generation AND step_executions.status != 'succeeded')));
 

@@ -27,8 +27,13 @@ UPDATE batch_members SET catch_up_due=0 FROM batch_members, (SELECT id, generati
 -- REMOVAL_STARTED
 UPDATE batch_members SET removal_due=0 FROM batch_members, (SELECT id, generation FROM OPENJSON(:given) WITH (id BIGINT '$[0]', generation INT '$[1]')) AS given WHERE batch_members.id = given.id AND batch_members.generation = given.generation AND batch_members.removal_due = 1;
 
+-- COMPLETED
+SELECT batch_members.member_key_folded, batch_members.id
+FROM batch_members
+WHERE batch_members.batch_id = :batch AND batch_members.status = 'completed' ORDER BY batch_members.id;
+
 -- REACTIVATE_COMPLETED
-UPDATE batch_members SET status=:status, completed_at=:completed_at WHERE batch_members.batch_id = :batch AND batch_members.status = 'completed';
+UPDATE batch_members SET status=:status, completed_at=:completed_at FROM batch_members, (SELECT id FROM OPENJSON(:given) WITH (id BIGINT '$[0]')) AS given WHERE batch_members.id = given.id AND batch_members.status = 'completed';
 
 -- OWED_CATCH_UP
 SELECT batch_members.id, batch_members.batch_id, batch_members.member_key, batch_members.status, batch_members.generation, batch_members.data_json, batch_members.worker_data_json, batch_members.catch_up_due, batch_members.removal_due
