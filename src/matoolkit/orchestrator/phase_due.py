@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from matoolkit.messages import PhaseDue
+from matoolkit.batches.announcing import phase_due
 from matoolkit.orchestrator import progression
 from matoolkit.orchestrator.planning import planned
 from matoolkit.store import batches as batch_store
@@ -16,6 +16,7 @@ from matoolkit.store.states import PhaseStatus
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from matoolkit.messages import PhaseDue
     from matoolkit.orchestrator.work import Work
     from matoolkit.store.batches import Batch
     from matoolkit.store.phases import Phase
@@ -38,17 +39,7 @@ def handle(work: Work, events: Sequence[PhaseDue]) -> None:
 
 def announce(work: Work, phase: Phase, batch: Batch, after: int) -> PhaseDue:
     """The message that starts a phase, or its next chunk."""
-    return PhaseDue(
-        runbook_name=batch.runbook_name,
-        runbook_version=phase.runbook_version,
-        batch_id=batch.id,
-        phase_execution_id=phase.id,
-        phase_name=phase.phase_name,
-        offset_minutes=phase.offset_minutes,
-        due_at=phase.due_at,
-        after_member_id=after,
-        traceparent=work.tracing.of_phase(phase.id, batch),
-    )
+    return phase_due(phase, batch, work.tracing.of_phase(phase.id, batch), after)
 
 
 def _may_start(work: Work, phase: Phase, batch: Batch, event: PhaseDue) -> bool:
